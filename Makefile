@@ -1,0 +1,53 @@
+# make run    set everything up and talk to the agent (a line on standard input is answered and printed)
+# make test   set everything up and run every check and test
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: run test check unit e2e bench docs new clean
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Garra needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=…" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python lacks venv: install the package python3-venv (Debian, Ubuntu: apt install python3-venv), then run make again." >&2; exit 1; }
+
+$(VENV)/run.stamp: requirements/run.lock requirements/local.lock pyproject.toml | $(VENV)/bin/python
+	@echo "Setting up (once, about a minute) …" >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/run.lock >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/local.lock >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e . >&2
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.lock $(VENV)/run.stamp
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock >&2
+	@touch $@
+
+run: $(VENV)/run.stamp
+	@$(BIN)/garra
+
+check: $(VENV)/dev.stamp
+	@$(BIN)/ruff format --check -q src tests bench
+	@$(BIN)/ruff check -q src tests bench
+	@$(BIN)/lint-imports
+	@$(BIN)/mypy --no-error-summary
+
+unit: $(VENV)/dev.stamp
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not e2e"
+
+e2e: $(VENV)/dev.stamp
+	@$(BIN)/python -m pytest -q -m e2e
+
+test: check unit e2e
+
+bench: $(VENV)/dev.stamp
+	@sh bench/run.sh
+
+docs: $(VENV)/dev.stamp
+	@$(BIN)/python -m pytest -q tests/architecture tests/docs
+
+new: $(VENV)/run.stamp
+	@$(BIN)/garra plugins new $(KIND) $(NAME)
+
+clean:
+	rm -rf $(VENV) dist build

@@ -1,0 +1,20 @@
+"""The launcher: nothing heavy is imported before it is known what is wanted."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """The `garra` command. Gives the exit code."""
+    if sys.version_info < (3, 11):  # noqa: UP036 - the launcher itself must run on an older Python to say so
+        found = ".".join(map(str, sys.version_info[:2]))
+        sys.stderr.write(f"Garra needs Python 3.11 or newer; this is {found}. Install a newer Python and try again.\n")
+        return 1
+    from garra.faces.cli.main import run
+
+    return run(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""What happens while an agent works, as values.
+
+Three levels: `StreamEvent` is one model answer arriving; `AgentEvent` is the loop; `RunEvent` is one run as its
+watchers (gateway, chat, terminal) see it, numbered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from garra.core.errors import Failure
+from garra.core.ids import AgentId, RunId, SessionId, SessionKey
+from garra.core.messages import Assistant, Message, ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More words of part `index`."""
+
+    index: int
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDelta:
+    """More thought of part `index`."""
+
+    index: int
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """More JSON of the arguments of tool call `id`; `name` is known from the first one on."""
+
+    index: int
+    id: str
+    name: str
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The answer is whole."""
+
+    message: Assistant
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The answer failed. `message` (stop `error` or `aborted`) holds what had arrived, for the transcript."""
+
+    message: Assistant
+    failure: Failure
+
+
+StreamEvent = TextDelta | ThinkingDelta | CallDelta | Done | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStarted:
+    """The loop begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """One model answer and the tools it asks for begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessageStarted:
+    """A message begins: whole for users and tools, empty for an assistant."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class MessageUpdated:
+    """An assistant's message grew; `text` is all visible words so far."""
+
+    delta: TextDelta | ThinkingDelta | CallDelta
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEnded:
+    """A message is whole. It is stored before the event is acted upon."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool begins."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUpdated:
+    """A running tool has something to show; `partial` is cumulative text."""
+
+    call: ToolCall
+    partial: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A tool ended, well or badly."""
+
+    call: ToolCall
+    result: ToolResult
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """One model answer and its tools ended."""
+
+    message: Assistant
+    results: tuple[ToolResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEnded:
+    """The loop ended. `failure` is why, when it was not by itself."""
+
+    messages: tuple[Message, ...]
+    failure: Failure | None
+
+
+AgentEvent = (
+    AgentStarted
+    | TurnStarted
+    | MessageStarted
+    | MessageUpdated
+    | MessageEnded
+    | ToolStarted
+    | ToolUpdated
+    | ToolEnded
+    | TurnEnded
+    | AgentEnded
+)
+
+Phase = Literal["preparing_workspace", "preparing_context", "starting_model"]
+Ending = Literal["ok", "error", "aborted", "timeout"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPhase:
+    """What a run does before its model speaks."""
+
+    phase: Phase
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChosen:
+    """Which model answers from here on."""
+
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryStored:
+    """A transcript entry is on disk; `entry` is its stored JSON form."""
+
+    entry: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """A run ended in exactly one of: a reply, a declared silence, or one line that says why not.
+
+    `reply` is what a person is shown; empty only for `aborted` and a declared silence.
+    """
+
+    ending: Ending
+    reply: str
+    message: Assistant | None
+    failure: Failure | None
+    started_at: int
+    ended_at: int
+    silent: bool = False
+
+
+RunBody = RunPhase | ModelChosen | EntryStored | AgentEvent | RunEnded
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """One numbered event of a run; `seq` counts from 1 within the run, `ts` is milliseconds since 1970."""
+
+    run_id: RunId
+    session_key: SessionKey
+    session_id: SessionId
+    agent_id: AgentId
+    seq: int
+    ts: int
+    body: RunBody

@@ -1,0 +1,19 @@
+"""The clock: the only module that asks what time it is."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+
+class SystemClock:
+    """The machine's clock, as `sdk.ports.Clock`."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

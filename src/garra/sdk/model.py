@@ -1,0 +1,117 @@
+"""What an API family implements: one request to one model, answered by a stream of events.
+
+A family turns `ModelRequest` into its vendor's HTTP request, and the vendor's answer into `StreamEvent`s. Retry,
+failover, keys, prices and limits belong to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from garra.core.events import StreamEvent
+from garra.core.messages import Assistant, Message
+
+Level = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """US dollars for a million tokens."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model of one provider, everything a family needs to reach it.
+
+    `api` is the family's name. `context_window` and `max_tokens` count tokens. `input` lists `text`, `image`.
+    `compat` holds the provider's quirks; the keys are the family's own. `prompt` is `full`, or `lite` for small
+    local windows.
+    """
+
+    provider: str
+    id: str
+    api: str
+    base_url: str
+    name: str = ""
+    context_window: int = 128_000
+    max_tokens: int = 8_192
+    reasoning: bool = False
+    input: tuple[str, ...] = ("text",)
+    cost: Cost = Cost()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    compat: Mapping[str, Any] = field(default_factory=dict)
+    prompt: Literal["full", "lite"] = "full"
+
+    @property
+    def ref(self) -> str:
+        """`provider/id`, as people and configuration name it."""
+        return f"{self.provider}/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a model is told of a tool: `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One call. `system` and `tools` stay byte-equal over a session; `tail` is the part that changes every turn and
+    is sent last, after the history, so that a provider's prompt cache holds.
+
+    `messages` are already valid for the target: each call has its result, nothing opaque from another model.
+    """
+
+    model: Model
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tail: str = ""
+    max_tokens: int | None = None
+    temperature: float | None = None
+    thinking: Level = "off"
+    session: str = ""
+    timeout_first_s: float = 60.0
+    timeout_between_s: float = 60.0
+
+
+class EventStream(Protocol):
+    """Given back at once; events come later. Whoever attaches late gets all of them, from the first.
+
+    The last event is always `Done` or `Failed`; iterating and `result` never raise for the model's faults. Cancelling
+    the task that iterates does not stop the call; `abort` does, and then the last event is `Failed` with stop
+    `aborted`.
+    """
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]: ...
+
+    async def result(self) -> Assistant:
+        """The whole answer, with stop `error` or `aborted` and its `error` line where it failed."""
+        ...
+
+    def abort(self) -> None:
+        """Stop the call now; harmless when it has ended."""
+        ...
+
+
+class Api(Protocol):
+    """One API family, such as `openai-completions`."""
+
+    family: str
+
+    def stream(self, request: ModelRequest, key: str | None) -> EventStream:
+        """Start the call and return at once. `key` is the secret for this one call, `None` where none is needed.
+
+        Raises ValueError when `request.model.api` is not this family.
+        """
+        ...

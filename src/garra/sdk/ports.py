@@ -1,0 +1,185 @@
+"""What the host grants to plugins. Each port is one door; the host hands in the real one, tests a small one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+
+class Clock(Protocol):
+    """Time. Milliseconds since 1970 for what is stored, monotonic seconds for what is waited for."""
+
+    def now_ms(self) -> int: ...
+
+    def monotonic(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class Task(Protocol):
+    """A running task that somebody owns."""
+
+    def cancel(self) -> bool: ...
+
+    def done(self) -> bool: ...
+
+    def __await__(self) -> Any: ...
+
+
+class Spawn(Protocol):
+    """Starts a task that the host owns: it is named, its faults are logged, and it ends with its owner."""
+
+    def __call__(self, work: Coroutine[Any, Any, Any], name: str) -> Task: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer whose head has arrived; header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+class Body(Protocol):
+    """An HTTP answer that is being read. Reading raises Unavailable when the connection breaks or a limit is hit."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def chunks(self) -> AsyncIterator[bytes]: ...
+
+    async def read(self, limit: int = 1 << 20) -> bytes: ...
+
+
+class Http(Protocol):
+    """The one outbound HTTP door: proxies, own certificates, size and time limits, no credentials over redirects."""
+
+    def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float = 60.0,
+    ) -> AbstractAsyncContextManager[Body]:
+        """Raises Unavailable (details `{"kind": "connect" | "timeout" | "cut"}`) when there is no answer."""
+        ...
+
+    def client(self) -> Any:
+        """The raw async client, for a vendor's SDK that insists on one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One entry of a folder: `size` in bytes, `modified` in milliseconds since 1970."""
+
+    path: str
+    kind: Literal["file", "folder", "link", "other"]
+    size: int
+    modified: int
+
+
+class Files(Protocol):
+    """One folder and what is below it; no symbolic link is followed in any part of a path, nothing leaves it.
+
+    Paths are relative to the folder, or absolute and below it. Every refusal is a ToolFailed that says why.
+    All calls block: run them in a thread (`asyncio.to_thread`).
+    """
+
+    root: str
+
+    def read(self, path: str, limit: int) -> bytes:
+        """At most `limit` bytes; raises ToolFailed when the file is larger, missing, or no plain file."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Replace the file atomically, making its folders."""
+        ...
+
+    def remove(self, path: str) -> None: ...
+
+    def rename(self, path: str, to: str) -> None: ...
+
+    def entries(self, path: str) -> list[Found]:
+        """What stands in one folder, sorted by name."""
+        ...
+
+    def walk(self, path: str, limit: int) -> list[Found]:
+        """Files below `path`, sorted, at most `limit`, links not entered."""
+        ...
+
+    def stat(self, path: str) -> Found | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command to run: `command` is a shell line, run by bash in the session's sandbox.
+
+    `workdir` is below the workspace. `env` adds to a built environment. Times are milliseconds and seconds as named.
+    """
+
+    command: str
+    workdir: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    yield_ms: int = 10_000
+    background: bool = False
+    timeout_s: float = 1_800.0
+    pty: bool = False
+    host: Literal["auto", "sandbox", "gateway", "node"] = "auto"
+    elevated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a command did so far. `session` names it in the `process` tool once it is in the background."""
+
+    status: Literal["completed", "failed", "killed", "timeout", "running"]
+    output: str
+    exit_code: int | None = None
+    signal: str | None = None
+    session: str | None = None
+    duration_ms: int = 0
+    workdir: str = ""
+    truncated: bool = False
+
+
+class Exec(Protocol):
+    """Programs of one session, each in its own process group and sandbox."""
+
+    async def run(self, launch: Launch, update: Callable[[str], None]) -> Ran:
+        """Run it; give back when it ended or went to the background. Cancelling kills its whole group.
+
+        Raises ToolFailed when it may not or cannot start (no sandbox, refused, bad folder).
+        """
+        ...
+
+    def running(self) -> Sequence[Ran]:
+        """What went to the background, newest first, the ended ones too."""
+        ...
+
+    async def poll(self, session: str, wait_ms: int = 0) -> Ran:
+        """What is new since the last poll."""
+        ...
+
+    def log(self, session: str, offset: int, limit: int) -> str:
+        """Lines `offset` to `offset + limit` of all its output."""
+        ...
+
+    async def send(self, session: str, data: bytes) -> Ran: ...
+
+    async def kill(self, session: str) -> Ran: ...
+
+
+class Grants(Protocol):
+    """What a tool may ask of the host beyond files and programs. Each call goes through the caller's own rights."""
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        """Call a method of the gateway's own table as this session. Raises UserError as that method does."""
+        ...
+
+
+Receive = Callable[[Any], Awaitable[None]]

@@ -1,0 +1,95 @@
+"""What a tool implements, and what it is given.
+
+A tool sees its arguments, already checked against its schema, and a `ToolContext`: the workspace through the one
+file door, programs through the one process door. It never sees a secret, a session of somebody else, or the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from garra.core.ids import AgentId, RunId, SessionKey
+from garra.core.messages import Content, Text
+from garra.sdk.ports import Clock, Exec, Files, Grants
+
+Origin = Literal["local", "operator", "channel", "subagent", "job"]
+Source = Literal["core", "shell", "channel", "openclaw", "plugin", "search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool answers: `content` for the model, `details` (JSON) for people and programs only."""
+
+    content: Content
+    details: Any = None
+
+    @classmethod
+    def of(cls, text: str, details: Any = None) -> Result:
+        return cls((Text(text),), details)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Where a call happens and what it may use."""
+
+    agent_id: AgentId
+    session_key: SessionKey
+    run_id: RunId
+    origin: Origin
+    files: Files
+    exec: Exec
+    clock: Clock
+    grants: Grants
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: `arguments` fit the tool's schema."""
+
+    id: str
+    arguments: Mapping[str, Any]
+    context: ToolContext
+
+
+Update = Callable[[str], None]
+"""Shows a running tool's text so far; may be called often, from the loop's thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInfo:
+    """A tool's face. `parameters` is a JSON Schema object with `additionalProperties: false`.
+
+    `mode` sequential makes a whole batch of calls run one after another. `hidden` keeps it out of a chat's progress
+    lines. `description` is paid for in every request: short.
+    """
+
+    name: str
+    label: str
+    description: str
+    parameters: Mapping[str, Any]
+    mode: Literal["parallel", "sequential"] = "parallel"
+    hidden: bool = False
+    source: Source = "core"
+    groups: tuple[str, ...] = field(default=())
+
+
+class Tool(Protocol):
+    """One tool."""
+
+    info: ToolInfo
+
+    async def execute(self, call: Call, update: Update) -> Result:
+        """Do it. Cancelling the task stops it, with everything it started in the foreground.
+
+        Raises ToolFailed with a line that the model can act on; any other exception is reported as a fault of ours.
+        """
+        ...
+
+
+class Prepares(Protocol):
+    """A tool that mends a model's usual slips before its arguments are checked (a name of old, a list as text)."""
+
+    def prepare(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]: ...
