@@ -1,0 +1,141 @@
+"""What is switched on, by what it brings: tools, API families, sandboxes. Code loads when one is asked for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from garra.core.errors import NotFound
+from garra.domains.plugins import discover, load
+from garra.domains.plugins.discover import Plugin
+from garra.sdk.manifest import Kind
+from garra.sdk.model import Api
+from garra.sdk.sandbox import Sandbox
+from garra.sdk.tool import Tool
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[Mapping[str, Any], Any], Iterable[str]]
+"""Checks a value against a JSON Schema and gives its faults, each a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One plugin as the owner is shown it."""
+
+    id: str
+    kind: Kind
+    origin: str
+    enabled: bool
+    status: str
+    folder: Path
+
+
+class Registry:
+    """All plugins of one process. `ports` are what the host can hand out, by name."""
+
+    def __init__(self, ports: Mapping[str, Any]) -> None:
+        self._ports = ports
+        self._plugins: list[Plugin] = []
+        self._broken: list[discover.Broken] = []
+        self._faults: dict[str, str] = {}
+        self._made: dict[tuple[str, str], Any] = {}
+        self._windows: dict[str, load.Window] = {}
+
+    def scan(
+        self, roots: Iterable[Iterable[Plugin | discover.Broken]], settings: Mapping[str, Any], check: Check
+    ) -> None:
+        """Find plugins, decide which are on, check their settings. No plugin code runs."""
+        found = [item for root in roots for item in root]
+        self._broken = [item for item in found if isinstance(item, discover.Broken)]
+        plugins = [item for item in found if isinstance(item, Plugin)]
+        self._plugins = sorted(discover.choose(plugins, settings), key=lambda plugin: plugin.manifest.order)
+        entries = settings.get("entries") or {}
+        self._faults = {}
+        for plugin in self._plugins:
+            config = (entries.get(plugin.id) or {}).get("config") or {}
+            faults = (
+                list(check(plugin.manifest.settings, config)) if plugin.enabled and plugin.manifest.settings else []
+            )
+            if faults:
+                self._faults[plugin.id] = f"plugins.entries.{plugin.id}.config: {faults[0]}"
+            elif plugin.enabled and plugin.manifest.kind == "plugin":
+                self._register(plugin, config)
+
+    def _register(self, plugin: Plugin, config: Mapping[str, Any]) -> None:
+        try:
+            self._windows[plugin.id] = load.register(plugin, config, self._ports)
+        except load.Broken as error:
+            self._fault(plugin.id, str(error))
+
+    def _fault(self, plugin: str, reason: str) -> None:
+        self._faults[plugin] = reason
+        log.warning("%s", reason)
+
+    def rows(self) -> list[Row]:
+        listed = [
+            Row(
+                plugin.id,
+                plugin.manifest.kind,
+                plugin.origin,
+                plugin.enabled and plugin.id not in self._faults,
+                self._faults.get(plugin.id) or plugin.reason or "ready",
+                plugin.folder,
+            )
+            for plugin in self._plugins
+        ]
+        broken = [
+            Row(item.folder.name, "plugin", item.origin, False, item.reason, item.folder) for item in self._broken
+        ]
+        return [*listed, *broken]
+
+    def remove(self, plugin: str) -> None:
+        """Take away everything a plugin brought."""
+        self._windows.pop(plugin, None)
+        self._made = {key: made for key, made in self._made.items() if key[0] != plugin}
+        self._plugins = [found for found in self._plugins if found.id != plugin]
+
+    def api(self, family: str) -> Api:
+        """The API family of that name, loaded now if need be. Raises NotFound, or Broken when its code is."""
+        for window in self._windows.values():
+            if family in window.apis:
+                return window.apis[family]
+        made: Api = self._one("api", family)
+        return made
+
+    def sandboxes(self) -> dict[str, Sandbox]:
+        """Every sandbox by name, preferred first; one that does not load is left out and logged."""
+        made: dict[str, Sandbox] = dict(self._all("sandbox"))
+        for window in self._windows.values():
+            made.update(window.sandboxes)
+        return made
+
+    def tools(self) -> list[Tool]:
+        """Every tool; one that does not load is left out and logged."""
+        listed: list[Tool] = [made for _, made in self._all("tool")]
+        return listed + [tool for window in self._windows.values() for tool in window.tools.values()]
+
+    def _one(self, kind: Kind, name: str) -> Any:
+        for plugin in self._on(kind):
+            for part in plugin.manifest.parts:
+                if part.name == name:
+                    key = (plugin.id, name)
+                    if key not in self._made:
+                        self._made[key] = load.build(plugin, part, self._ports)
+                    return self._made[key]
+        known = ", ".join(part.name for plugin in self._on(kind) for part in plugin.manifest.parts)
+        raise NotFound(f"no {kind} is called {name!r}; there is {known}")
+
+    def _all(self, kind: Kind) -> Iterable[tuple[str, Any]]:
+        for plugin in self._on(kind):
+            for part in plugin.manifest.parts:
+                try:
+                    yield part.name, self._one(kind, part.name)
+                except load.Broken as error:
+                    self._fault(plugin.id, str(error))
+
+    def _on(self, kind: Kind) -> list[Plugin]:
+        return [plugin for plugin in self._plugins if plugin.enabled and plugin.manifest.kind == kind]

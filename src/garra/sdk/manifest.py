@@ -1,0 +1,135 @@
+"""A plugin's manifest: what it is, told as data, so that nothing of it runs before it is wanted.
+
+`manifest.toml` is Garra's own form; `openclaw.plugin.json` is read beside it. Discovery reads only these files: a
+plugin whose code is broken is still listed, and its settings are still checked.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from garra.core.errors import UserError
+
+API = 1
+"""The version of this contract. A manifest that asks for a newer one is refused with words."""
+
+Kind = Literal["channel", "api", "provider", "tool", "memory", "context", "sandbox", "leaf", "hooks", "plugin"]
+FILES = ("manifest.toml", "openclaw.plugin.json")
+_ID = re.compile(r"^[a-z0-9][a-z0-9._-]{0,63}$")
+_MODULE = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+
+
+class ManifestInvalid(UserError):
+    """The manifest does not say what it must; the message names the file and the fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing a plugin brings: `name` as others ask for it, `module` as `module:attribute` inside the package."""
+
+    name: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a plugin says of itself.
+
+    `parts` lists what it brings; one part for most kinds, several for `tool`. `needs` are the ports the host hands
+    to each part as keyword arguments, shown to the owner at install. `settings` is a JSON Schema of the plugin's
+    configuration. `runtime` is `python`, or `node` for packages of the original.
+    """
+
+    id: str
+    kind: Kind
+    parts: tuple[Part, ...] = ()
+    needs: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    description: str = ""
+    version: str = ""
+    runtime: Literal["python", "node"] = "python"
+    order: int = 100
+
+
+def parse(name: str, text: str, where: str) -> Manifest:
+    """Read a manifest file called `name` holding `text`; `where` is shown in errors.
+
+    Raises ManifestInvalid.
+    """
+    if name == "manifest.toml":
+        try:
+            body = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ManifestInvalid(f"{where}: not TOML: {error}") from None
+        return _own(body, where)
+    try:
+        body = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise ManifestInvalid(f"{where}: not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise ManifestInvalid(f"{where}: a manifest is an object")
+    return _original(body, where)
+
+
+def _own(body: Mapping[str, Any], where: str) -> Manifest:
+    if int(body.get("api", API)) > API:
+        raise ManifestInvalid(
+            f"{where}: written for plugin contract {body['api']}; this Garra speaks {API}. Update Garra."
+        )
+    kind = body.get("kind")
+    if kind not in get_args(Kind):
+        raise ManifestInvalid(f"{where}: kind is {kind!r}; one of {', '.join(get_args(Kind))}")
+    listed = body.get("part", body.get("tool", []))
+    if "module" in body:
+        listed = [{"name": body.get("provides", body.get("id")), "module": body["module"]}, *listed]
+    return Manifest(
+        _checked_id(body.get("id"), where),
+        kind,
+        tuple(_part(part, where) for part in listed),
+        needs=tuple(map(str, body.get("needs", ()))),
+        settings=dict(body.get("settings", {})) if isinstance(body.get("settings", {}), Mapping) else {},
+        name=str(body.get("name", body.get("id", ""))),
+        description=str(body.get("description", "")),
+        version=str(body.get("version", "")),
+        order=int(body.get("order", 100)),
+    )
+
+
+def _original(body: Mapping[str, Any], where: str) -> Manifest:
+    schema = body.get("configSchema")
+    if not isinstance(schema, Mapping):
+        raise ManifestInvalid(f"{where}: configSchema is missing; it must be a JSON Schema object")
+    python = body.get("python")
+    parts = (_part({"name": body.get("id"), "module": python}, where),) if python else ()
+    return Manifest(
+        _checked_id(body.get("id"), where),
+        "plugin",
+        parts,
+        settings=dict(schema),
+        name=str(body.get("name", body.get("id", ""))),
+        description=str(body.get("description", "")),
+        version=str(body.get("version", "")),
+        runtime="python" if python else "node",
+    )
+
+
+def _checked_id(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not _ID.match(value):
+        raise ManifestInvalid(f"{where}: id is {value!r}; lower-case letters, digits, dot, dash, at most 64")
+    return value
+
+
+def _part(body: Mapping[str, Any], where: str) -> Part:
+    name, module = body.get("name"), body.get("module")
+    if not isinstance(name, str) or not name:
+        raise ManifestInvalid(f"{where}: a part has no name")
+    if not isinstance(module, str) or not _MODULE.match(module):
+        raise ManifestInvalid(f"{where}: part {name}: module is {module!r}; write it as module:Name")
+    return Part(name, module)
