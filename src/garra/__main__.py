@@ -11,6 +11,14 @@ def main() -> int:
         found = ".".join(map(str, sys.version_info[:2]))
         sys.stderr.write(f"Garra needs Python 3.11 or newer; this is {found}. Install a newer Python and try again.\n")
         return 1
+    if len(sys.argv) == 2:
+        from garra.faces.cli.fast import answer
+        from garra.io.env import read
+
+        text = answer(sys.argv[1], read())
+        if text is not None:
+            sys.stdout.write(text)
+            return 0
     from garra.faces.cli.main import run
 
     return run(sys.argv[1:])

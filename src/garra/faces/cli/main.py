@@ -2,9 +2,73 @@
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
+
+from garra.core.errors import GarraError
+from garra.faces.cli import table
+from garra.faces.cli.options import Misused, globals_of
+
+INTERRUPTED = 130
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and give its exit code."""
-    raise SystemExit(2)
+    """Run one command line and give its exit code. A fault that a person can mend is one line, never a traceback."""
+    try:
+        return _dispatch(globals_of(list(arguments)))
+    except Misused as fault:
+        return complain(str(fault), 2)
+    except GarraError as fault:
+        return complain(fault.message, 1)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output went away: nobody is left to tell
+        with suppress(OSError):
+            sys.stdout.close()
+        return 1
+    except OSError as fault:
+        return complain(f"{fault.strerror or fault}{f': {fault.filename}' if fault.filename else ''}", 1)
+
+
+def complain(message: str, code: int) -> int:
+    """Say on standard error what is wrong, and give the exit code back."""
+    sys.stderr.write(f"garra: {message}\n")
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments:
+        return _start("garra.faces.cli.bare", arguments)
+    first = arguments[0]
+    if first in {"--help", "-h", "help"}:
+        return _help(arguments[1:])
+    if first in {"--version", "-V", "version"}:
+        return _start("garra.faces.cli.version", arguments[1:])
+    found = table.find(arguments)
+    if found is None:
+        raise Misused(_unknown(first))
+    command, rest = found
+    return _start(command.module, rest)
+
+
+def _start(module: str, arguments: Sequence[str]) -> int:
+    code: int = importlib.import_module(module).run(arguments)
+    return code
+
+
+def _help(arguments: list[str]) -> int:
+    if arguments:
+        return _dispatch([*arguments, "--help"])
+    sys.stdout.write(table.overview())
+    return 0
+
+
+def _unknown(name: str) -> str:
+    if name.startswith("-"):
+        return f"no such option: {name}; see garra --help"
+    known = [word for row in table.COMMANDS if " " not in row.name for word in (row.name, *row.aliases)]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"no such command: {name}{f'; did you mean {near[0]}?' if near else ''} See garra --help"

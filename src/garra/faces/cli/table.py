@@ -1,0 +1,100 @@
+"""The commands: what each is called, what it does, and which module runs it. A module is imported only to be run.
+
+Each module has `run(arguments: Sequence[str]) -> int`, where `arguments` follow the command's name; a name of two
+words wins over a name of one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One row. `words` are its subcommands and options, for completion; `aliases` are other names for it."""
+
+    name: str
+    summary: str
+    module: str
+    words: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+COMMANDS = (
+    Command("chat", "talk to an agent in this terminal", "garra.faces.tui.command",
+            ("--session", "--agent", "--model", "--thinking", "--local", "--url", "--token"), ("tui",)),
+    Command("agent", "one message to an agent, one answer (--json, --local)", "garra.faces.cli.agent",
+            ("--agent", "--session-key", "--model", "--message", "--message-file", "--thinking", "--timeout", "--json",
+             "--local")),
+    Command("agent exec", "run one task without a gateway, for scripts", "garra.faces.cli.agent_exec",
+            ("--agent", "--model", "--timeout", "--json")),
+    Command("gateway", "the resident process: run it, ask it", "garra.faces.cli.gateway_run"),
+    Command("gateway run", "run the gateway in the foreground", "garra.faces.cli.gateway_run",
+            ("--port", "--bind", "--token", "--verbose")),
+    Command("gateway status", "is a gateway running here, and does it answer", "garra.faces.cli.gateway_probe",
+            ("--json", "--url", "--token")),
+    Command("gateway probe", "try to reach a gateway and say how it went", "garra.faces.cli.gateway_probe",
+            ("--json", "--url", "--token")),
+    Command("gateway call", "call one method of the gateway", "garra.faces.cli.gateway_call",
+            ("--params", "--json", "--url", "--token", "--timeout")),
+    Command("gateway schema", "print the JSON Schema of the wire protocol", "garra.faces.cli.gateway_schema"),
+    Command("status", "this installation at a glance", "garra.faces.cli.status", ("--json", "--all")),
+    Command("health", "the gateway's own view of its health", "garra.faces.cli.health", ("--json",)),
+    Command("logs", "the gateway's log", "garra.faces.cli.logs", ("--follow", "--limit", "--json")),
+    Command("onboard", "first set-up: model, gateway, folders", "garra.faces.cli.onboard",
+            ("--non-interactive", "--custom-base-url", "--custom-api-key", "--custom-model-id", "--json"), ("setup",)),
+    Command("config", "read and change the configuration", "garra.faces.cli.config",
+            ("get", "set", "unset", "validate", "schema", "restore")),
+    Command("models", "which models there are and which one answers", "garra.faces.cli.models",
+            ("list", "status", "set", "install-local")),
+    Command("sessions", "list, read, export and delete conversations", "garra.faces.cli.sessions",
+            ("list", "history", "export", "delete")),
+    Command("devices", "who may connect: list, approve, reject, revoke, rotate", "garra.faces.cli.devices",
+            ("list", "approve", "reject", "revoke", "rotate")),
+    Command("doctor", "find what is wrong, say how to mend it (--fix)", "garra.faces.cli.doctor",
+            ("--fix", "--json")),
+    Command("shim", "write an `openclaw` command that runs Garra", "garra.faces.cli.shim", ("--dir", "--force")),
+    Command("completion", "print completion for bash, zsh or fish", "garra.faces.cli.completion",
+            ("bash", "zsh", "fish")),
+)  # fmt: skip
+
+
+GLOBAL = """\
+Before the command:
+  --profile NAME     another installation of the same user, with its own folder
+  --dev              the same as --profile dev
+  --state-dir DIR    keep everything below this folder
+  --log-level LEVEL  debug, info, warn or error
+  --no-color         no colours
+  --version, --help
+"""
+
+
+def overview(more: tuple[Command, ...] = ()) -> str:
+    """What bare `--help` prints; `more` are commands that plugins bring."""
+    rows = [row for row in (*COMMANDS, *more) if " " not in row.name]
+    width = max(len(row.name) for row in rows) + 2
+    lines = "".join(f"  {row.name:<{width}}{row.summary}\n" for row in rows)
+    return (
+        "Garra: an always-on personal AI agent.\n\n"
+        "usage: garra                        open the chat, or answer what comes on standard input\n"
+        "       garra [options] COMMAND ...\n\n"
+        f"Commands (garra COMMAND --help says more):\n{lines}\n{GLOBAL}"
+    )
+
+
+def find(arguments: list[str]) -> tuple[Command, list[str]] | None:
+    """The command that `arguments` begin with, and what follows its name. None when there is no such command."""
+    for words in (2, 1):
+        name = " ".join(arguments[:words])
+        if len(arguments) >= words and (command := named(name)):
+            return command, arguments[words:]
+    return None
+
+
+def named(name: str) -> Command | None:
+    return next((row for row in COMMANDS if row.name == name or name in row.aliases), None)
+
+
+def below(name: str) -> list[Command]:
+    """The commands whose name begins with `name` and one more word."""
+    return [row for row in COMMANDS if row.name.startswith(f"{name} ")]
