@@ -1,0 +1,176 @@
+"""`agents`: what all agents do by default, and the agents."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from garra.config.sections.fields import Closed, OpenSection, Section
+from garra.config.sections.tools import Tools
+
+Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "adaptive", "max", "ultra"]
+MAIN = "main"
+
+
+class ModelChoice(Section):
+    """A model and those that take its place when it fails, each as `provider/model` or an alias."""
+
+    primary: str = ""
+    fallbacks: tuple[str, ...] | None = None
+
+
+def _choice(value: Any) -> Any:
+    return {"primary": value} if isinstance(value, str) else value
+
+
+Choice = Annotated[ModelChoice, BeforeValidator(_choice)]
+
+
+class ModelSettings(OpenSection):
+    """What is set for one model, wherever it is used: a short name, request parameters."""
+
+    alias: str = ""
+    params: dict[str, Any] = {}
+
+
+class ModelPolicy(Section):
+    """Which models may be chosen; empty means any."""
+
+    allow: tuple[str, ...] = ()
+
+
+class Compaction(OpenSection):
+    """When and how an old conversation is summed up. Sizes are in tokens."""
+
+    mode: str = "default"
+    reserve_tokens: int | None = Field(None, ge=0)
+    reserve_tokens_floor: int | None = Field(None, ge=0)
+    keep_recent_tokens: int | None = Field(None, ge=0)
+    model: str = ""
+    memory_flush: dict[str, Any] = {}
+
+
+class Heartbeat(OpenSection):
+    """The regular look-in: how often (`30m`, `0m` for never) and where it may speak."""
+
+    every: str = ""
+    model: str = ""
+    target: str = ""
+    prompt: str = ""
+    active_hours: dict[str, Any] = {}
+
+
+class Subagents(OpenSection):
+    """Helpers that an agent starts."""
+
+    allow_agents: tuple[str, ...] | None = None
+    require_agent_id: bool = False
+    model: Choice | None = None
+    max_concurrent: int = Field(8, ge=1)
+    max_children_per_agent: int = Field(5, ge=1)
+    max_spawn_depth: int = Field(1, ge=1, le=5)
+    archive_after_minutes: float = Field(60.0, ge=0)
+    run_timeout_seconds: float | None = Field(None, ge=0)
+
+
+class Sandbox(OpenSection):
+    """The fence around an agent's programs."""
+
+    mode: Annotated[Literal["off", "non-main", "all"] | None, Closed("all")] = None
+    backend: str = ""
+    scope: Literal["session", "agent", "shared"] | None = None
+    workspace_access: Annotated[Literal["none", "ro", "rw"] | None, Closed("none")] = None
+
+
+class Common(OpenSection):
+    """What both the defaults and a single agent may set; `None` and empty mean: as the next wider scope says."""
+
+    workspace: str = ""
+    cwd: str = ""
+    utility_model: str | None = None
+    models: dict[str, ModelSettings] = {}
+    model_policy: ModelPolicy | None = None
+    params: dict[str, Any] = {}
+    skills: tuple[str, ...] | None = None
+    thinking_default: Thinking | None = None
+    verbose_default: Literal["off", "on", "full"] | None = None
+    reasoning_default: Literal["off", "on", "stream"] | None = None
+    bootstrap_max_chars: int | None = Field(None, gt=0)
+    bootstrap_total_max_chars: int | None = Field(None, gt=0)
+    context_injection: Literal["always", "continuation-skip", "never"] | None = None
+    heartbeat: Heartbeat | None = None
+    subagents: Subagents = Subagents()
+    sandbox: Sandbox = Sandbox()
+
+
+class Defaults(Common):
+    """What holds for every agent that does not say otherwise. Times are in seconds, sizes as named."""
+
+    model: Choice = ModelChoice()
+    image_model: Choice | None = None
+    user_timezone: str = ""
+    time_format: Literal["auto", "12", "24"] = "auto"
+    timeout_seconds: float = Field(600.0, ge=0)
+    max_concurrent: int = Field(4, ge=1)
+    media_max_mb: float = Field(5.0, gt=0)
+    context_tokens: int | None = Field(None, gt=0)
+    skip_bootstrap: bool = False
+    compaction: Compaction = Compaction()
+    elevated_default: Annotated[Literal["off", "on", "ask", "full"] | None, Closed("off")] = None
+
+    @property
+    def time_zone(self) -> str:
+        """The owner's time zone, such as `Europe/Berlin`; empty means the machine's."""
+        return self.user_timezone
+
+
+class Identity(OpenSection):
+    """How an agent presents itself."""
+
+    name: str = ""
+    theme: str = ""
+    emoji: str = ""
+    avatar: str = ""
+
+
+class Agent(Common):
+    """One agent; what it leaves out comes from the defaults."""
+
+    id: str = ""
+    name: str = ""
+    default: bool = False
+    model: Choice | None = None
+    agent_dir: str = ""
+    identity: Identity = Identity()
+    group_chat: dict[str, Any] = {}
+    tools: Tools | None = None
+
+
+class Agents(Section):
+    """The agents: `list`, and `entries` keyed by id; both forms may be used, an id only once."""
+
+    defaults: Defaults = Defaults()
+    listed: tuple[Agent, ...] = Field((), alias="list")
+    entries: dict[str, Agent] = {}
+    ownership: str = ""
+
+    @property
+    def list(self) -> tuple[Agent, ...]:
+        """Every agent of the file, in its order, each with its id; empty when none is declared."""
+        keyed = (agent.model_copy(update={"id": key}) for key, agent in self.entries.items())
+        return (*self.listed, *keyed)
+
+    def find(self, agent_id: str) -> Agent | None:
+        """The agent of this id, as declared."""
+        return next((agent for agent in self.list if agent.id.lower() == agent_id.lower()), None)
+
+    def default_id(self) -> str:
+        """The agent that answers when nobody says which: the one marked default, else the first, else `main`."""
+        agents = self.list
+        chosen = next((agent for agent in agents if agent.default), agents[0] if agents else None)
+        return chosen.id.lower() if chosen else MAIN
+
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all agents, lower case; just `main` when none is declared."""
+        return tuple(agent.id.lower() for agent in self.list) or (MAIN,)

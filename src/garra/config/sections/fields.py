@@ -1,0 +1,58 @@
+"""What the sections are made of: the common model, secrets, closed choices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, GetPydanticSchema
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError, core_schema
+
+from garra.core.secret import Secret
+
+
+class Section(BaseModel):
+    """A part of the configuration. Its keys are those of the file (camelCase), its attributes snake_case.
+
+    Unknown keys are kept in `model_extra`; they are warned about unless the section is `open`.
+    """
+
+    model_config = ConfigDict(
+        extra="allow", frozen=True, alias_generator=to_camel, defer_build=True, protected_namespaces=()
+    )
+    open: ClassVar[bool] = False
+
+
+class OpenSection(Section):
+    """A part whose further keys belong to someone else (a channel, a plugin), so that they are no cause for warning."""
+
+    open: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Marks a choice on which safety depends: an unknown value is read as `value`, the closed one, with a warning."""
+
+    value: str | bool
+
+
+def _secret(value: Any) -> Secret:
+    if isinstance(value, Secret):
+        return value
+    if isinstance(value, str):
+        return Secret(value)
+    raise PydanticCustomError("secret_type", "Input should be text, or a reference with source, provider and id")
+
+
+def _secret_schema(_source: Any, _build: Any) -> core_schema.CoreSchema:
+    text = core_schema.str_schema()
+    return core_schema.json_or_python_schema(
+        core_schema.no_info_after_validator_function(_secret, text),
+        core_schema.no_info_plain_validator_function(_secret),
+        serialization=core_schema.plain_serializer_function_ser_schema(str),
+    )
+
+
+SecretText = Annotated[Secret, GetPydanticSchema(_secret_schema)]
+"""A field that holds a secret; the file has text, `${VARIABLE}`, or a reference `{source, provider, id}`."""

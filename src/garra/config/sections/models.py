@@ -1,0 +1,81 @@
+"""`models`: the providers and the models they offer."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from garra.config.sections.fields import OpenSection, Section, SecretText
+
+Api = Literal[
+    "openai-completions",
+    "openai-responses",
+    "openai-chatgpt-responses",
+    "openai-codex-responses",
+    "anthropic-messages",
+    "google-generative-ai",
+    "google-vertex",
+    "github-copilot",
+    "bedrock-converse-stream",
+    "ollama",
+    "pi-messages",
+    "azure-openai-responses",
+    "local",
+]
+
+
+class Cost(Section):
+    """Prices, in US dollars for a million tokens."""
+
+    input: float = 0.0
+    output: float = 0.0
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+
+
+class CatalogModel(OpenSection):
+    """One model of a provider. Windows and limits are in tokens."""
+
+    id: str = Field(min_length=1)
+    name: str = Field(min_length=1)
+    api: Api | None = None
+    base_url: str = ""
+    reasoning: bool = False
+    input: tuple[str, ...] = ("text",)
+    cost: Cost = Cost()
+    context_window: int | None = Field(None, gt=0)
+    context_tokens: int | None = Field(None, gt=0)
+    max_tokens: int | None = Field(None, gt=0)
+    headers: dict[str, SecretText] = {}
+    params: dict[str, Any] = {}
+    compat: dict[str, Any] = {}
+
+
+class Provider(OpenSection):
+    """One model provider: its address, its dialect, its key, its models.
+
+    A provider that is not in the box has a `baseUrl` and must declare its `models` (an empty list will do).
+    """
+
+    api: Api | None = None
+    base_url: str = ""
+    api_key: SecretText | None = None
+    auth: Literal["api-key", "token", "oauth", "aws-sdk"] | None = None
+    auth_header: bool | None = None
+    headers: dict[str, SecretText] = {}
+    proxy: str = ""
+    ca_file: str = ""
+    timeout_seconds: float | None = Field(None, gt=0)
+    max_tokens: int | None = Field(None, gt=0)
+    params: dict[str, Any] = {}
+    request: dict[str, Any] = {}
+    models: tuple[CatalogModel, ...] = ()
+
+
+class Models(Section):
+    """Providers by their id; `merge` adds to those in the box, `replace` leaves only these."""
+
+    mode: Literal["merge", "replace"] = "merge"
+    providers: dict[str, Provider] = {}
+    catalog_refresh: dict[str, Any] = {}

@@ -1,0 +1,84 @@
+"""`session` and `messages`: how conversations map to sessions, and how messages are queued and answered."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from garra.config.sections.fields import Closed, OpenSection, Section
+
+DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
+
+
+class Reset(Section):
+    """When a session starts anew by itself."""
+
+    mode: Literal["none", "daily", "idle"] = "none"
+    at_hour: int = Field(4, ge=0, le=23)
+    idle_minutes: float | None = Field(None, gt=0)
+
+
+class SendRule(Section):
+    """One rule about answering at all."""
+
+    action: Annotated[Literal["allow", "deny"], Closed("deny")]
+    match: dict[str, Any] = {}
+
+
+class SendPolicy(Section):
+    """Whether a session may be answered; the first denial wins."""
+
+    default: Annotated[Literal["allow", "deny"], Closed("deny")] = "allow"
+    rules: tuple[SendRule, ...] = ()
+
+
+class Maintenance(OpenSection):
+    """How long sessions are kept and how much of the disk they may take."""
+
+    mode: Literal["enforce", "warn"] = "enforce"
+    prune_after: str = "30d"
+    max_entries: int = Field(5000, ge=1)
+
+
+class Session(OpenSection):
+    """How conversations map to sessions."""
+
+    scope: str = "per-sender"
+    dm_scope: Annotated[DmScope | None, Closed("per-account-channel-peer")] = None
+    group_scope: Literal["main", "per-group"] = "per-group"
+    main_key: str = "main"
+    identity_links: dict[str, tuple[str, ...]] = {}
+    reset: Reset = Reset()
+    reset_by_type: dict[str, Reset] = {}
+    reset_by_channel: dict[str, Reset] = {}
+    reset_triggers: tuple[str, ...] = ("/new", "/reset")
+    idle_minutes: float | None = Field(None, gt=0)
+    store: str = ""
+    maintenance: Maintenance = Maintenance()
+    send_policy: SendPolicy = SendPolicy()
+    typing_mode: Literal["never", "instant", "thinking", "message"] | None = None
+
+
+QueueMode = Literal["steer", "followup", "collect", "interrupt", "steer-backlog", "queue"]
+
+
+class Queue(OpenSection):
+    """What happens to a message that comes while the agent works. `debounceMs` in milliseconds."""
+
+    mode: QueueMode | None = None
+    by_channel: dict[str, QueueMode] = {}
+    debounce_ms: int = Field(500, ge=0)
+    cap: int = Field(20, ge=1)
+    drop: Literal["old", "new", "summarize"] = "summarize"
+
+
+class Messages(OpenSection):
+    """How messages are queued and answered."""
+
+    queue: Queue = Queue()
+    inbound: dict[str, Any] = {}
+    group_chat: dict[str, Any] = {}
+    response_prefix: str = ""
+    ack_reaction: str = ""
+    ack_reaction_scope: str = ""

@@ -1,0 +1,70 @@
+"""`tools`: which tools a run may call, and how programs are run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from garra.config.sections.fields import Closed, OpenSection, Section
+
+
+class ToolPolicy(Section):
+    """Names, groups (`group:fs`) and patterns; a denial wins. `allow` absent means: what the profile gives."""
+
+    profile: str | None = None
+    allow: tuple[str, ...] | None = None
+    also_allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class ExecTool(OpenSection):
+    """How programs are run: where, what needs a person's yes, for how long (seconds)."""
+
+    host: Annotated[Literal["auto", "sandbox", "gateway", "node"], Closed("sandbox")] = "auto"
+    security: Annotated[Literal["deny", "allowlist", "full"] | None, Closed("deny")] = None
+    ask: Annotated[Literal["off", "on-miss", "always"] | None, Closed("always")] = None
+    node: str = ""
+    timeout_sec: float = Field(1_800.0, gt=0)
+    background_ms: int = Field(10_000, ge=0)
+    path_prepend: tuple[str, ...] = ()
+    safe_bins: tuple[str, ...] = ()
+    notify_on_exit: bool = True
+
+
+class FsTool(Section):
+    """Whether file tools stay below the workspace."""
+
+    workspace_only: bool = True
+
+
+class Elevated(Section):
+    """Who may have programs run outside the sandbox: sender ids, by channel."""
+
+    enabled: bool = False
+    allow_from: dict[str, tuple[str | int, ...]] = {}
+
+
+class LoopDetection(OpenSection):
+    """When a run that calls the same thing again and again is stopped."""
+
+    enabled: bool = True
+
+
+class Tools(ToolPolicy):
+    """Which tools a run may call, and how they behave."""
+
+    exec: ExecTool = ExecTool()
+    fs: FsTool = FsTool()
+    elevated: Elevated = Elevated()
+    by_provider: dict[str, ToolPolicy] = {}
+    tools_by_sender: dict[str, ToolPolicy] = Field({}, alias="toolsBySender")
+    sandbox: dict[str, Any] = {}
+    web: dict[str, Any] = {}
+    media: dict[str, Any] = {}
+    links: dict[str, Any] = {}
+    code_mode: Any = None
+    agent_to_agent: dict[str, Any] = {}
+    sessions: dict[str, Any] = {}
+    subagents: dict[str, Any] = {}
+    loop_detection: LoopDetection = LoopDetection()
