@@ -20,6 +20,7 @@ class Tasks:
         task = asyncio.create_task(self._watched(work, name), name=name)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        task.add_done_callback(lambda _: work.close())  # cancelled before its first step, it was never awaited
         return task
 
     async def _watched(self, work: Coroutine[Any, Any, Any], name: str) -> Any:

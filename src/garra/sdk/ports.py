@@ -53,6 +53,14 @@ class Body(Protocol):
     async def read(self, limit: int = 1 << 20) -> bytes: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Via:
+    """How one provider or channel is reached: a proxy's address and a file of certificates to trust; None: default."""
+
+    proxy: str | None = None
+    ca_file: str | None = None
+
+
 class Http(Protocol):
     """The one outbound HTTP door: proxies, own certificates, size and time limits, no credentials over redirects."""
 
@@ -63,13 +71,19 @@ class Http(Protocol):
         *,
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
-        timeout: float = 60.0,
+        timeout: float | None = 60.0,
+        connect: float = 10.0,
+        via: Via = Via(),
     ) -> AbstractAsyncContextManager[Body]:
-        """Raises Unavailable (details `{"kind": "connect" | "timeout" | "cut"}`) when there is no answer."""
+        """One request; the answer's head has arrived when the context is entered.
+
+        `timeout` seconds bound each wait for bytes (None: the caller watches), `connect` the connection's making.
+        Raises Unavailable (details `{"kind": "connect" | "timeout" | "cut" | "refused"}`) when there is no answer.
+        """
         ...
 
-    def client(self) -> Any:
-        """The raw async client, for a vendor's SDK that insists on one."""
+    def client(self, via: Via = Via()) -> Any:
+        """The raw async client, for a vendor's SDK that insists on one; pooled, so it is not closed by its user."""
         ...
 
 

@@ -1,0 +1,180 @@
+"""Why a model call failed: one table from what a server said to a `Failure`, and what may be tried again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from garra.core.errors import Failure, FailureKind
+
+_Kind = FailureKind
+
+_WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern, re.I))
+    for kind, pattern in (
+        (
+            _Kind.OVERFLOW,
+            r"context[_ ](length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens"
+            r"|exceeds? the (available|model'?s?|maximum) (context|number of tokens|input)|input token count.{0,40}exceed"
+            r"|reduce the length of the (messages|input|prompt)|request_too_large|(prompt|input) (length|tokens?).{0,40}exceed"
+            r"|exceeded model token limit|larger than the maximum|context overflow|上下文.{0,12}(超|长)",
+        ),
+        (
+            _Kind.BILLING,
+            r"insufficient[_ ](quota|balance|credits?|funds)|credit balance|billing|payment required|exceeded your current quota"
+            r"|out of credits|arrearage|余额不足|欠费",
+        ),
+        (
+            _Kind.FILTERED,
+            r"content[_ ](filter|policy|management)|safety system|data_inspection_failed|flagged by|moderation",
+        ),
+        (
+            _Kind.OVERLOADED,
+            r"overloaded|over capacity|at capacity|no capacity|server is busy|try again later.{0,20}busy",
+        ),
+        (
+            _Kind.RATE_LIMIT,
+            r"rate[_ -]?limit|too many requests|requests per (minute|day)|tokens per (minute|day)|resource_exhausted",
+        ),
+        (
+            _Kind.AUTH,
+            r"(invalid|incorrect|wrong|missing|expired|revoked|no)[_ ](api[_ ]?key|authentication|auth|credentials|x-api-key)"
+            r"|api[_ ]key.{0,20}(invalid|not valid|expired)|unauthorized|authentication[_ ]error|permission[_ ](error|denied)",
+        ),
+        (
+            _Kind.NOT_FOUND,
+            r"model[_ ]not[_ ]found|no such model|unknown model|model .{0,80}(not found|does not exist|not exist)",
+        ),
+        (_Kind.TIMEOUT, r"timed? ?out|deadline exceeded"),
+    )
+)
+"""Patterns of the providers' own error texts, the surest first."""
+
+_STATUS: Mapping[int, FailureKind] = {
+    400: _Kind.REFUSED,
+    401: _Kind.AUTH,
+    402: _Kind.BILLING,
+    403: _Kind.AUTH,
+    404: _Kind.NOT_FOUND,
+    405: _Kind.NOT_FOUND,
+    408: _Kind.TIMEOUT,
+    413: _Kind.OVERFLOW,
+    422: _Kind.REFUSED,
+    429: _Kind.RATE_LIMIT,
+    503: _Kind.OVERLOADED,
+    504: _Kind.TIMEOUT,
+    524: _Kind.TIMEOUT,
+    529: _Kind.OVERLOADED,
+}
+
+_BELIEVED: Mapping[FailureKind, frozenset[FailureKind]] = {
+    _Kind.REFUSED: frozenset({_Kind.OVERFLOW, _Kind.BILLING, _Kind.FILTERED, _Kind.AUTH, _Kind.NOT_FOUND}),
+    _Kind.AUTH: frozenset({_Kind.BILLING, _Kind.FILTERED}),
+    _Kind.RATE_LIMIT: frozenset({_Kind.BILLING, _Kind.OVERLOADED, _Kind.OVERFLOW}),
+    _Kind.SERVER: frozenset({_Kind.OVERLOADED, _Kind.TIMEOUT, _Kind.OVERFLOW, _Kind.RATE_LIMIT}),
+    _Kind.UNKNOWN: frozenset(_Kind),
+}
+"""Which words may overrule a status: a 500 that says "overloaded" is that, a 404 that says "billing" is not."""
+
+_ADVICE: Mapping[FailureKind, str] = {
+    _Kind.AUTH: "check the key",
+    _Kind.BILLING: "the account has no credit left; top it up or choose another model",
+    _Kind.RATE_LIMIT: "too many requests; try again later or choose another model",
+    _Kind.OVERLOADED: "the provider is overloaded; try again later",
+    _Kind.TIMEOUT: "it took too long; try again",
+    _Kind.NETWORK: "check the address and the network",
+    _Kind.NOT_FOUND: "no such model or address there; see `garra models list`",
+    _Kind.OVERFLOW: "the conversation is larger than the model's window; start a new one or choose a larger model",
+    _Kind.FILTERED: "the provider's content filter refused it",
+    _Kind.CUT: "the connection broke before the answer was whole; try again",
+    _Kind.EMPTY: "the model gave an empty answer; ask again or choose another model",
+    _Kind.SERVER: "the provider has a fault; try again later",
+    _Kind.REFUSED: "the provider refused the request",
+}
+
+_KEYS = re.compile(r"\b(sk|pk|rk|gsk|xai|key)[-_][A-Za-z0-9_\-*.]{6,}|AIza[\w-]{10,}|\bBearer\s+\S+", re.I)
+_SOON = frozenset({_Kind.CUT, _Kind.NETWORK, _Kind.SERVER, _Kind.OVERLOADED, _Kind.EMPTY})
+
+
+def refused(status: int, body: str, headers: Mapping[str, str] | None = None) -> Failure:
+    """The failure that an error answer tells of. `body` is what the server wrote, JSON or not; header names lower case."""
+    said, words = spoken(body)
+    kind = _kind(status, said + " " + words)
+    return Failure(kind, line(kind, said, status), status=status or None, retry_after_ms=_wait(headers or {}, body))
+
+
+def lost(kind: FailureKind, said: str = "") -> Failure:
+    """The failure of a call that ended without an error answer: no connection, a cut stream, a timer."""
+    return Failure(kind, line(kind, said))
+
+
+def of(failure: Failure, provider: str, model: str) -> Failure:
+    """The same failure, said of one model."""
+    where = f"{provider}/{model}: "
+    message = failure.message if failure.message.startswith(where) else where + failure.message
+    return replace(failure, message=message, provider=provider, model=model)
+
+
+def line(kind: FailureKind, said: str = "", status: int | None = None) -> str:
+    """One line for a person: what to do about `kind`, and what the server said, without secrets."""
+    words = _KEYS.sub("[key]", " ".join(said.split()))[:300]
+    code = f"HTTP {status}" if status else ""
+    detail = ": ".join(part for part in (code, words) if part)
+    advice = _ADVICE.get(kind, "the call failed")
+    return f"{advice} ({detail})" if detail else advice
+
+
+def again(failure: Failure, attempt: int, *, shown: bool) -> int | None:
+    """Milliseconds to wait before call number `attempt` + 1, or None when it should not be made.
+
+    Once, for faults that pass by themselves, and only while nothing of the answer was shown. `attempt` counts from 1.
+    """
+    if attempt > 1 or shown or failure.kind not in _SOON:
+        return None
+    wait = failure.retry_after_ms if failure.retry_after_ms is not None else 250
+    return wait if wait <= 2_000 else None
+
+
+def spoken(body: str) -> tuple[str, str]:
+    """What an error body says to a person, and the words by which programs tell kinds apart."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        page = body.lstrip()[:1] == "<"
+        return ("" if page else body[:600]), ("" if page else body[:2_000])
+    return _told(found), json.dumps(found, ensure_ascii=False)[:4_000]
+
+
+def _told(found: Any) -> str:
+    """The message of the usual shapes: {error:{message}}, {error:"…"}, {message}, {detail}, [ … ]."""
+    if isinstance(found, list):
+        return _told(found[0]) if found else ""
+    if isinstance(found, Mapping):
+        inner = next((found[key] for key in ("error", "message", "detail", "msg", "errors") if found.get(key)), "")
+        return _told(inner)
+    return str(found) if isinstance(found, str | int) else ""
+
+
+def _kind(status: int, words: str) -> FailureKind:
+    plain = _STATUS.get(status, _Kind.SERVER if status >= 500 else _Kind.UNKNOWN if status < 400 else _Kind.REFUSED)
+    believed = _BELIEVED.get(plain, frozenset())
+    spoken_of = next((kind for kind, pattern in _WORDS if kind in believed and pattern.search(words)), None)
+    return spoken_of or (_Kind.SERVER if plain is _Kind.UNKNOWN else plain)
+
+
+_AFTER = re.compile(r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"|try again in (\d+(?:\.\d+)?)\s*(ms|s)\b', re.I)
+
+
+def _wait(headers: Mapping[str, str], body: str) -> int | None:
+    """How long the server asks to wait: `retry-after-ms`, `retry-after` in seconds, or its words."""
+    for name, factor in (("retry-after-ms", 1.0), ("retry-after", 1_000.0)):
+        value = headers.get(name, "")
+        if re.fullmatch(r"\d+(\.\d+)?", value):
+            return int(float(value) * factor)
+    found = _AFTER.search(body)
+    if found is None:
+        return None
+    return int(float(found[1] or found[2]) * (1.0 if (found[3] or "").lower() == "ms" else 1_000.0))
