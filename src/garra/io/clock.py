@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 
@@ -16,4 +15,6 @@ class SystemClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        from asyncio import sleep  # noqa: PLC0415 - commands that never wait need not load asyncio
+
+        await sleep(seconds)

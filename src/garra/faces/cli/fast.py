@@ -1,4 +1,4 @@
-"""What is answered without loading anything: `--version`, and the bare `--help` while no plugin can have a say in it."""
+"""What is answered without loading anything: `--version`, and bare `--help` while no plugin can have a say in it."""
 
 from __future__ import annotations
 
