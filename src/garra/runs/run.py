@@ -1,0 +1,113 @@
+"""One run of an agent: what was asked, how far it is, how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from garra.agent.cancel import Cancel
+from garra.core.events import RunEnded
+from garra.core.ids import AgentId, RunId, SessionId, SessionKey
+from garra.core.messages import Assistant, Image, Usage
+from garra.sdk.model import Level
+from garra.sdk.tool import Origin
+
+QueueMode = Literal["steer", "followup", "collect", "interrupt", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What somebody asks of an agent.
+
+    `run_id` is the caller's idempotency key. `model` is a reference that holds for this turn only. `timeout_s` None
+    takes the configured limit, 0 means none. `meta` is kept with the message. `tools` false offers none.
+    """
+
+    run_id: RunId
+    session_key: SessionKey
+    agent_id: AgentId
+    text: str
+    images: tuple[Image, ...] = ()
+    origin: Origin = "operator"
+    model: str | None = None
+    thinking: Level | None = None
+    timeout_s: float | None = None
+    queue: QueueMode | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    extra_system: str = ""
+    session_id: SessionId | None = None
+    tools: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One model asked during a run, for the execution trace. `result` is `success` or the failure's kind."""
+
+    provider: str
+    model: str
+    result: str
+
+
+@dataclass(slots=True)
+class Trace:
+    """What a run's report tells beside its words."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    usage: Usage = field(default_factory=Usage)
+    last_usage: Usage = field(default_factory=Usage)
+    answers: list[Assistant] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+    provider: str = ""
+    model: str = ""
+    requested: str = ""
+    context_window: int = 0
+    prompt: Mapping[str, Any] = field(default_factory=dict)
+    workdir: str = ""
+
+
+class Run:
+    """A registered run. It is `queued` until its session is free, then `running`, then `ended` for good."""
+
+    def __init__(self, turn: Turn, session_id: SessionId, started_at: int) -> None:
+        self.turn = turn
+        self.session_id = session_id
+        self.started_at = started_at
+        self.state: Literal["queued", "running", "ended"] = "queued"
+        self.ended: RunEnded | None = None
+        self.cancel = Cancel()
+        self.trace = Trace()
+        self.seq = 0
+        self.steer: deque[Turn] = deque()
+        self.follow: deque[Turn] = deque()
+        self._done = asyncio.Event()
+
+    @property
+    def run_id(self) -> RunId:
+        return self.turn.run_id
+
+    @property
+    def session_key(self) -> SessionKey:
+        return self.turn.session_key
+
+    @property
+    def agent_id(self) -> AgentId:
+        return self.turn.agent_id
+
+    @property
+    def usage(self) -> Usage:
+        return self.trace.usage
+
+    def end(self, ended: RunEnded) -> None:
+        """Record the end, once."""
+        self.ended, self.state = ended, "ended"
+        self._done.set()
+
+    async def wait(self, timeout_s: float | None = None) -> RunEnded:
+        """Wait for the end. Raises TimeoutError; the run goes on."""
+        async with asyncio.timeout(timeout_s):
+            await self._done.wait()
+        assert self.ended is not None
+        return self.ended
