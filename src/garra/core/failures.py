@@ -12,44 +12,71 @@ from garra.core.errors import Failure, FailureKind
 
 _Kind = FailureKind
 
-_WORDS: tuple[tuple[FailureKind, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern, re.I))
-    for kind, pattern in (
+_WORDS: tuple[tuple[FailureKind, tuple[str, ...]], ...] = (
+    (
+        _Kind.OVERFLOW,
         (
-            _Kind.OVERFLOW,
-            r"context[_ ](length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens"
-            r"|exceeds? the (available|model'?s?|maximum) (context|number of tokens|input)|input token count.{0,40}exceed"
-            r"|reduce the length of the (messages|input|prompt)|request_too_large|(prompt|input) (length|tokens?).{0,40}exceed"
-            r"|exceeded model token limit|larger than the maximum|context overflow|上下文.{0,12}(超|长)",
+            r"context[_ ](length|window|size|overflow)",
+            r"maximum context",
+            r"(prompt|input) is too long",
+            r"too many (input )?tokens",
+            r"exceeds? the (available|model'?s?|maximum) (context|number of tokens|input)",
+            r"(input token count|(prompt|input) (length|tokens?)).{0,40}exceed",
+            r"reduce the length of the (messages|input|prompt)",
+            r"request_too_large",
+            r"exceeded model token limit",
+            r"larger than the maximum",
+            r"上下文.{0,12}(超|长)",
         ),
+    ),
+    (
+        _Kind.BILLING,
         (
-            _Kind.BILLING,
-            r"insufficient[_ ](quota|balance|credits?|funds)|credit balance|billing|payment required|exceeded your current quota"
-            r"|out of credits|arrearage|余额不足|欠费",
+            r"insufficient[_ ](quota|balance|credits?|funds)",
+            r"credit balance",
+            r"billing",
+            r"payment required",
+            r"exceeded your current quota",
+            r"out of credits",
+            r"arrearage",
+            r"余额不足",
+            r"欠费",
         ),
+    ),
+    (
+        _Kind.FILTERED,
         (
-            _Kind.FILTERED,
-            r"content[_ ](filter|policy|management)|safety system|data_inspection_failed|flagged by|moderation",
+            r"content[_ ](filter|policy|management)",
+            r"safety system",
+            r"data_inspection_failed",
+            r"flagged by",
+            r"moderation",
         ),
+    ),
+    (_Kind.OVERLOADED, (r"overloaded", r"(over|at|no) capacity", r"server is busy")),
+    (
+        _Kind.RATE_LIMIT,
+        (r"rate[_ -]?limit", r"too many requests", r"(requests|tokens) per (minute|day)", r"resource_exhausted"),
+    ),
+    (
+        _Kind.AUTH,
         (
-            _Kind.OVERLOADED,
-            r"overloaded|over capacity|at capacity|no capacity|server is busy|try again later.{0,20}busy",
+            r"(invalid|incorrect|wrong|missing|expired|revoked|no)[_ ](api[_ ]?key|auth|credentials|x-api-key)",
+            r"api[_ ]key.{0,20}(invalid|not valid|expired)",
+            r"unauthorized",
+            r"authentication[_ ]error",
+            r"permission[_ ](error|denied)",
         ),
+    ),
+    (
+        _Kind.NOT_FOUND,
         (
-            _Kind.RATE_LIMIT,
-            r"rate[_ -]?limit|too many requests|requests per (minute|day)|tokens per (minute|day)|resource_exhausted",
+            r"model[_ ]not[_ ]found",
+            r"(no such|unknown) model",
+            r"model .{0,80}(not found|does not exist|not exist)",
         ),
-        (
-            _Kind.AUTH,
-            r"(invalid|incorrect|wrong|missing|expired|revoked|no)[_ ](api[_ ]?key|authentication|auth|credentials|x-api-key)"
-            r"|api[_ ]key.{0,20}(invalid|not valid|expired)|unauthorized|authentication[_ ]error|permission[_ ](error|denied)",
-        ),
-        (
-            _Kind.NOT_FOUND,
-            r"model[_ ]not[_ ]found|no such model|unknown model|model .{0,80}(not found|does not exist|not exist)",
-        ),
-        (_Kind.TIMEOUT, r"timed? ?out|deadline exceeded"),
-    )
+    ),
+    (_Kind.TIMEOUT, (r"timed? ?out", r"deadline exceeded")),
 )
 """Patterns of the providers' own error texts, the surest first."""
 
@@ -95,12 +122,15 @@ _ADVICE: Mapping[FailureKind, str] = {
     _Kind.REFUSED: "the provider refused the request",
 }
 
-_KEYS = re.compile(r"\b(sk|pk|rk|gsk|xai|key)[-_][A-Za-z0-9_\-*.]{6,}|AIza[\w-]{10,}|\bBearer\s+\S+", re.I)
+_KEYS = r"\b(sk|pk|rk|gsk|xai|key)[-_][A-Za-z0-9_\-*.]{6,}|AIza[\w-]{10,}|\bBearer\s+\S+"
 _SOON = frozenset({_Kind.CUT, _Kind.NETWORK, _Kind.SERVER, _Kind.OVERLOADED, _Kind.EMPTY})
 
 
 def refused(status: int, body: str, headers: Mapping[str, str] | None = None) -> Failure:
-    """The failure that an error answer tells of. `body` is what the server wrote, JSON or not; header names lower case."""
+    """The failure that an error answer tells of: `body` is what the server wrote, JSON or not.
+
+    Header names are lower case.
+    """
     said, words = spoken(body)
     kind = _kind(status, said + " " + words)
     return Failure(kind, line(kind, said, status), status=status or None, retry_after_ms=_wait(headers or {}, body))
@@ -120,7 +150,7 @@ def of(failure: Failure, provider: str, model: str) -> Failure:
 
 def line(kind: FailureKind, said: str = "", status: int | None = None) -> str:
     """One line for a person: what to do about `kind`, and what the server said, without secrets."""
-    words = _KEYS.sub("[key]", " ".join(said.split()))[:300]
+    words = re.sub(_KEYS, "[key]", " ".join(said.split()), flags=re.I)[:300]
     code = f"HTTP {status}" if status else ""
     detail = ": ".join(part for part in (code, words) if part)
     advice = _ADVICE.get(kind, "the call failed")
@@ -161,11 +191,15 @@ def _told(found: Any) -> str:
 def _kind(status: int, words: str) -> FailureKind:
     plain = _STATUS.get(status, _Kind.SERVER if status >= 500 else _Kind.UNKNOWN if status < 400 else _Kind.REFUSED)
     believed = _BELIEVED.get(plain, frozenset())
-    spoken_of = next((kind for kind, pattern in _WORDS if kind in believed and pattern.search(words)), None)
+    spoken_of = next((kind for kind, patterns in _WORDS if kind in believed and _says(words, patterns)), None)
     return spoken_of or (_Kind.SERVER if plain is _Kind.UNKNOWN else plain)
 
 
-_AFTER = re.compile(r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"|try again in (\d+(?:\.\d+)?)\s*(ms|s)\b', re.I)
+def _says(words: str, patterns: tuple[str, ...]) -> bool:
+    return re.search("|".join(patterns), words, re.I) is not None
+
+
+_AFTER = r'"retryDelay":\s*"(\d+(?:\.\d+)?)s"|try again in (\d+(?:\.\d+)?)\s*(ms|s)\b'
 
 
 def _wait(headers: Mapping[str, str], body: str) -> int | None:
@@ -174,7 +208,7 @@ def _wait(headers: Mapping[str, str], body: str) -> int | None:
         value = headers.get(name, "")
         if re.fullmatch(r"\d+(\.\d+)?", value):
             return int(float(value) * factor)
-    found = _AFTER.search(body)
+    found = re.search(_AFTER, body, re.I)
     if found is None:
         return None
     return int(float(found[1] or found[2]) * (1.0 if (found[3] or "").lower() == "ms" else 1_000.0))

@@ -61,6 +61,10 @@ class Via:
     ca_file: str | None = None
 
 
+DIRECT = Via()
+"""The host's own way out."""
+
+
 class Http(Protocol):
     """The one outbound HTTP door: proxies, own certificates, size and time limits, no credentials over redirects."""
 
@@ -73,7 +77,7 @@ class Http(Protocol):
         body: bytes | None = None,
         timeout: float | None = 60.0,
         connect: float = 10.0,
-        via: Via = Via(),
+        via: Via = DIRECT,
     ) -> AbstractAsyncContextManager[Body]:
         """One request; the answer's head has arrived when the context is entered.
 
@@ -82,7 +86,7 @@ class Http(Protocol):
         """
         ...
 
-    def client(self, via: Via = Via()) -> Any:
+    def client(self, via: Via = DIRECT) -> Any:
         """The raw async client, for a vendor's SDK that insists on one; pooled, so it is not closed by its user."""
         ...
 

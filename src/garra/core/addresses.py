@@ -1,0 +1,37 @@
+"""Which network addresses are public: the ones an outside link may lead to."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
+
+
+def public(address: str) -> bool:
+    """Whether `address` (an IP address in text) is one of the open internet. What is no address is not."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, IPv6Address):
+        inner = _inside(found)
+        if inner is not None:
+            return _open(inner)
+    return _open(found)
+
+
+def _open(found: IPv4Address | IPv6Address) -> bool:
+    return found.is_global and not (found.is_multicast or found.is_reserved or found.is_unspecified)
+
+
+def _inside(found: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that an IPv6 address carries: mapped, 6to4, Teredo or translated."""
+    if found.ipv4_mapped is not None:
+        return found.ipv4_mapped
+    if found.sixtofour is not None:
+        return found.sixtofour
+    if found.teredo is not None:
+        return found.teredo[1]
+    if any(found in network for network in _NAT64):
+        return IPv4Address(int(found) & 0xFFFFFFFF)
+    return None

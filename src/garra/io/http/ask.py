@@ -1,0 +1,24 @@
+"""One request as the pools see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from garra.sdk.ports import DIRECT, Via
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """`wait` bounds each wait for bytes, `connect` the connection's making, both in seconds; None: no bound.
+
+    Header names are lower case.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None = None
+    wait: float | None = 60.0
+    connect: float | None = 10.0
+    via: Via = DIRECT

@@ -1,0 +1,120 @@
+"""Requests out: one pool of connections for each way out, redirects checked anew, every fault in our own words."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
+
+from garra.core.errors import Unavailable
+from garra.io.http.ask import Ask
+from garra.sdk.ports import DIRECT, Body, Via
+
+if TYPE_CHECKING:
+    from garra.io.http.pool import Answered, Pools
+
+_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key"})
+_REDIRECTS = 5
+
+
+class GuardedHttp:
+    """`sdk.ports.Http`. `via` is the default way out; `guard` refuses every address that is not public.
+
+    Answers are asked for uncompressed; a server that compresses all the same is understood for gzip and deflate.
+    """
+
+    def __init__(self, via: Via = DIRECT, *, guard: bool = False) -> None:
+        self._via = via
+        self._guard = guard
+        self._pools: Pools | None = None
+
+    def stream(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout: float | None = 60.0,
+        connect: float = 10.0,
+        via: Via = DIRECT,
+    ) -> AbstractAsyncContextManager[Body]:
+        sent = {name.lower(): value for name, value in (headers or {}).items()}
+        sent.setdefault("accept-encoding", "identity")
+        sent.setdefault("user-agent", "garra")
+        return _Call(self, Ask(method.upper(), url, sent, body, timeout, connect, self._way(via)))
+
+    def client(self, via: Via = DIRECT) -> Any:
+        """A pooled `httpx2.AsyncClient`. Reads certificate files: call it in a thread."""
+        return self._loaded().client(self._way(via))
+
+    async def warm(self) -> None:
+        """Load what the first request needs, in a thread."""
+        await asyncio.to_thread(self._loaded)
+
+    async def close(self) -> None:
+        if self._pools is not None:
+            await self._pools.close()
+
+    async def pools(self) -> Pools:
+        return self._pools or await asyncio.to_thread(self._loaded)
+
+    def _way(self, via: Via) -> Via:
+        if via == DIRECT:
+            return self._via
+        return replace(via, proxy=via.proxy or self._via.proxy, ca_file=via.ca_file or self._via.ca_file)
+
+    def _loaded(self) -> Pools:
+        pools: Pools = self._pools or importlib.import_module("garra.io.http.pool").Pools(guard=self._guard)
+        self._pools = pools
+        return pools
+
+
+class _Call(AbstractAsyncContextManager[Body]):
+    """One request, redirects and all."""
+
+    def __init__(self, door: GuardedHttp, ask: Ask) -> None:
+        self._door = door
+        self._ask = ask
+        self._answer: Answered | None = None
+
+    async def __aenter__(self) -> Body:
+        pools = await self._door.pools()
+        for _ in range(_REDIRECTS + 1):
+            answer = await pools.send(self._ask)
+            target = self._redirect(answer)
+            if target is None:
+                self._answer = answer
+                return answer
+            await answer.close()
+            self._ask = _turned(self._ask, target)
+        raise Unavailable(f"{self._ask.url} redirects too often", details={"kind": "refused"})
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._answer is not None:
+            await self._answer.close()
+
+    def _redirect(self, answer: Answered) -> str | None:
+        """Where to go instead. A POST goes on only where the server says it stays one (307, 308)."""
+        follows = {301, 302, 303, 307, 308} if self._ask.method in {"GET", "HEAD"} else {307, 308}
+        location = answer.headers.get("location")
+        return urljoin(self._ask.url, location) if answer.status in follows and location else None
+
+
+def _turned(ask: Ask, target: str) -> Ask:
+    """The same request to `target`; credentials stay behind when that is somewhere else."""
+    before, after = urlsplit(ask.url), urlsplit(target)
+    if after.scheme not in {"http", "https"} or (before.scheme == "https" and after.scheme == "http"):
+        line = f"{before.netloc} redirects to {after.scheme}://, which is refused"
+        raise Unavailable(line, details={"kind": "refused"})
+    if (before.scheme, before.netloc) == (after.scheme, after.netloc):
+        return replace(ask, url=target)
+    kept = {name: value for name, value in ask.headers.items() if name not in _CREDENTIALS}
+    return replace(ask, url=target, headers=kept)

@@ -1,0 +1,213 @@
+"""The library's connection pools, used at their lowest level: no cookies, no environment, no hidden redirects."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import httpcore2
+
+from garra.core.errors import Unavailable
+from garra.io.http import net
+from garra.io.http.ask import Ask
+from garra.sdk.ports import Via
+
+_IDLE_S = 30.0
+_IDLE = 32
+_OPEN = 1_000
+
+_FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
+    ((httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.ProxyError), "connect", "no connection to {host}"),
+    ((httpcore2.TimeoutException,), "timeout", "{host} did not answer in time"),
+    ((httpcore2.UnsupportedProtocol, httpcore2.LocalProtocolError), "refused", "cannot ask {host}"),
+    ((httpcore2.ProtocolError, httpcore2.NetworkError, OSError), "cut", "the connection to {host} broke"),
+)
+
+
+class Pools:
+    """One pool for each way out, http and https apart: certificates are read only where they are needed."""
+
+    def __init__(self, *, guard: bool) -> None:
+        self._guard = guard
+        self._pools: dict[tuple[Via, bool], httpcore2.AsyncConnectionPool] = {}
+        self._trusted: dict[str | None, ssl.SSLContext] = {}
+        self._clients: dict[Via, Any] = {}
+        self._backend = net.Network(guard=guard)
+
+    async def send(self, ask: Ask) -> Answered:
+        """Send it and give the answer once its head has come. Raises Unavailable."""
+        target = _parsed(ask.url)
+        host = target.host.decode()
+        times = {"connect": ask.connect, "pool": ask.connect, "read": ask.wait, "write": ask.wait}
+        with translated(host):
+            pool = await self._pool(ask.via, secure=target.scheme == b"https")
+            if self._guard and ask.via.proxy:
+                await net.addresses(host, target.port or 443, guard=True)
+            answer = await pool.handle_async_request(
+                httpcore2.Request(
+                    ask.method.encode(),
+                    target,
+                    headers=_headers(ask, target),
+                    content=ask.body or b"",
+                    extensions={"timeout": times},
+                )
+            )
+        return Answered(answer, host)
+
+    async def _pool(self, via: Via, *, secure: bool) -> httpcore2.AsyncConnectionPool:
+        pool = self._pools.get((via, secure))
+        if pool is None:
+            context = await asyncio.to_thread(self._context, via.ca_file) if secure else None
+            pool = self._pools.setdefault(
+                (via, secure),
+                httpcore2.AsyncConnectionPool(
+                    ssl_context=context,
+                    proxy=_proxy(via.proxy),
+                    max_connections=_OPEN,
+                    max_keepalive_connections=_IDLE,
+                    keepalive_expiry=_IDLE_S,
+                    network_backend=self._backend,
+                ),
+            )
+        return pool
+
+    def client(self, via: Via) -> Any:
+        if via not in self._clients:
+            import httpx2  # noqa: PLC0415 - only a vendor's SDK needs the layer above
+
+            transport = httpx2.AsyncHTTPTransport(verify=self._context(via.ca_file), proxy=via.proxy)
+            self._clients[via] = httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
+        return self._clients[via]
+
+    def _context(self, ca_file: str | None) -> ssl.SSLContext:
+        """Blocks: reads certificates. `ca_file` adds to the system's own."""
+        if ca_file not in self._trusted:
+            context = httpcore2.default_ssl_context()
+            if ca_file:
+                try:
+                    context.load_verify_locations(cafile=ca_file)
+                except (OSError, ssl.SSLError) as error:
+                    raise Unavailable(
+                        f"caFile {ca_file}: {error.strerror or error}", details={"kind": "refused"}
+                    ) from None
+            self._trusted[ca_file] = context
+        return self._trusted[ca_file]
+
+    async def close(self) -> None:
+        for pool in self._pools.values():
+            await pool.aclose()
+        for client in self._clients.values():
+            await client.aclose()
+        self._pools.clear()
+        self._clients.clear()
+
+
+class Answered:
+    """`sdk.ports.Body`: an answer whose head has come."""
+
+    def __init__(self, answer: httpcore2.Response, host: str) -> None:
+        self._answer = answer
+        self._host = host
+        self.status: int = answer.status
+        self.headers: Mapping[str, str] = {
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers
+        }
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        decoded = _decoder(self.headers.get("content-encoding", ""), self._host)
+        with translated(self._host):
+            async for chunk in self._answer.aiter_stream():
+                if data := decoded(chunk):
+                    yield data
+
+    async def read(self, limit: int = 1 << 20) -> bytes:
+        found = bytearray()
+        async for chunk in self.chunks():
+            found += chunk
+            if len(found) > limit:
+                raise Unavailable(f"{self._host} answered more than {limit} bytes", details={"kind": "limit"})
+        return bytes(found)
+
+    async def close(self) -> None:
+        await self._answer.aclose()
+
+
+@contextmanager
+def translated(host: str) -> Iterator[None]:
+    """The library's faults as Unavailable, with a line that names the host."""
+    try:
+        yield
+    except net.Refused as refused:
+        raise Unavailable(str(refused), details={"kind": "refused"}) from None
+    except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
+        raise _unavailable(error, host) from None
+    except (httpcore2.UnsupportedProtocol, httpcore2.ProxyError, OSError) as error:
+        raise _unavailable(error, host) from None
+
+
+def _unavailable(error: Exception, host: str) -> Unavailable:
+    kind, words = next((kind, words) for classes, kind, words in _FAULTS if isinstance(error, classes))
+    said = " ".join(str(error).split())[:200]
+    line = words.format(host=host) + (f": {said}" if said else "")
+    return Unavailable(line, details={"kind": kind}, retryable=kind != "refused")
+
+
+def _parsed(url: str) -> httpcore2.URL:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise Unavailable(f"{url!r} is no address: {error}", details={"kind": "refused"}) from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise Unavailable(
+            f"{url!r} is no address: write it as https://host/path", details={"kind": "refused"}
+        ) from None
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return httpcore2.URL(
+        scheme=parts.scheme.encode(),
+        host=parts.hostname.encode("idna"),
+        port=port,
+        target=path.encode("ascii", "replace"),
+    )
+
+
+def _headers(ask: Ask, target: httpcore2.URL) -> list[tuple[bytes, bytes]]:
+    host = target.host if target.port is None else b"%b:%d" % (target.host, target.port)
+    listed = [(b"host", host)]
+    listed += [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in ask.headers.items()]
+    if ask.body is not None:
+        listed.append((b"content-length", b"%d" % len(ask.body)))
+    return listed
+
+
+def _proxy(address: str | None) -> httpcore2.Proxy | None:
+    if not address:
+        return None
+    parts = urlsplit(address)
+    if parts.scheme not in {"http", "https", "socks5", "socks5h"} or not parts.hostname:
+        raise Unavailable(
+            "the proxy setting is no address: write it as http://host:port or socks5://host:port",
+            details={"kind": "refused"},
+        )
+    bare = f"{parts.scheme}://{parts.hostname}:{parts.port or 1080}"
+    auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
+    return httpcore2.Proxy(bare, auth=auth)
+
+
+def _decoder(encoding: str, host: str) -> Callable[[bytes], bytes]:
+    match encoding.strip().lower():
+        case "" | "identity":
+            return bytes
+        case "gzip" | "x-gzip":
+            return zlib.decompressobj(31).decompress
+        case "deflate":
+            return zlib.decompressobj().decompress
+        case other:
+            raise Unavailable(
+                f"{host} answers in the encoding {other!r}, which was not asked for", details={"kind": "refused"}
+            )
