@@ -1,7 +1,7 @@
 """Which side effects were asked for already: a request is carried out once per idempotency key.
 
-Pure: `claim` and `settle` give a new ledger. A key is remembered for five minutes after it was claimed and at least as
-long as its work runs; 1,000 keys at most (OpenClaw's numbers), those that ended longest ago go first.
+Pure: `claim` and `settle` give a new ledger. A key is remembered while its work runs and for
+five minutes after; 1,000 keys at most (OpenClaw's numbers), those that ended longest ago go first.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ def claim(ledger: Ledger, key: str, fingerprint: str, now_ms: int) -> tuple[Ledg
     return ledger, "ok" if entry.settled else "in_flight"
 
 
-def settle(ledger: Ledger, key: str, result: Any = None) -> Ledger:
-    """The work of `key` ended. Unknown keys are no matter."""
+def settle(ledger: Ledger, key: str, now_ms: int, result: Any = None) -> Ledger:
+    """The work of `key` ended; it is remembered from now on. Unknown keys are no matter."""
     entry = ledger.entries.get(key)
     if entry is None:
         return ledger
-    return Ledger({**ledger.entries, key: replace(entry, settled=True, result=result)})
+    return Ledger({**ledger.entries, key: replace(entry, at=now_ms, settled=True, result=result)})
 
 
 def release(ledger: Ledger, key: str) -> Ledger:

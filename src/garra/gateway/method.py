@@ -9,34 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
 from garra.core.errors import Forbidden, GarraError, UserError
+from garra.core.scopes import ADMIN as ADMIN
+from garra.core.scopes import APPROVALS as APPROVALS
+from garra.core.scopes import PAIRING as PAIRING
+from garra.core.scopes import QUESTIONS as QUESTIONS
+from garra.core.scopes import READ as READ
+from garra.core.scopes import TALK as TALK
+from garra.core.scopes import WRITE as WRITE
+from garra.core.scopes import reaches as reaches
 
 Role = Literal["operator", "node"]
 
-ADMIN: Final = "operator.admin"
-READ: Final = "operator.read"
-WRITE: Final = "operator.write"
-APPROVALS: Final = "operator.approvals"
-PAIRING: Final = "operator.pairing"
-QUESTIONS: Final = "operator.questions"
-TALK: Final = "operator.talk"
-
 Scope = str
-"""One of the names above. Any other text is a right nobody but an admin holds."""
-
-SATISFIED_BY: Final[Mapping[str, frozenset[str]]] = {
-    READ: frozenset({READ, WRITE, ADMIN}),
-    TALK: frozenset({TALK, WRITE, ADMIN}),
-}
-
-
-def reaches(scopes: frozenset[str], scope: Scope) -> bool:
-    """Whether `scopes` include the right `scope`: admin has every right, write has read and talk."""
-    return not scopes.isdisjoint(SATISFIED_BY.get(scope) or (scope, ADMIN))
+"""One of the names of `core.scopes`. Any other text is a right nobody but an admin holds."""
 
 
 def missing(scope: Scope) -> Forbidden:
