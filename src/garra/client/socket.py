@@ -32,13 +32,23 @@ class WebSocket:
         secure, host, port, path = parts(url)
         try:
             self._socket = socket.create_connection((host, port), timeout_s)
-            if secure:
-                self._socket = _secured(self._socket, host)
-            self._upgrade(host, port, path)
         except TimeoutError as error:
             raise fault("timeout", f"no answer from the gateway at {url}") from error
         except OSError as error:
             raise fault("refused", f"no gateway answers at {url}: {error.strerror or error}") from error
+        upgraded = False
+        try:
+            if secure:
+                self._socket = _secured(self._socket, host)
+            self._upgrade(host, port, path)
+            upgraded = True
+        except TimeoutError as error:
+            raise fault("timeout", f"no answer from the gateway at {url}") from error
+        except OSError as error:
+            raise fault("refused", f"no gateway answers at {url}: {error.strerror or error}") from error
+        finally:
+            if not upgraded:
+                self._socket.close()
 
     def _upgrade(self, host: str, port: int, path: str) -> None:
         key = b2a_base64(os.urandom(16), newline=False)
