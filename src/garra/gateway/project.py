@@ -1,0 +1,242 @@
+"""Runs as wire events: what each connection sees of each run, in order.
+
+One listener of the run table. Text and tool events go out as they come; what needs the session's row waits for it in
+the background and comes after. Nothing here outlives its run.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from garra.core.events import RunEnded, RunEvent
+from garra.gateway.history import displayed
+from garra.gateway.method import READ, Caller, Link, Scope
+from garra.gateway.stream import Emit, RunView
+from garra.sdk.ports import Clock, Spawn
+
+TOOL_EVENTS = "tool-events"
+SCOPED = "session-scoped-events"
+ALL = "sessions"
+KEPT = 512
+ROW_FACTS = ("updatedAt", "sessionId", "kind", "label", "displayName", "status", "hasActiveRun", "archived")
+
+
+def topic(session_key: str) -> str:
+    """What a connection watches to get one session's messages."""
+    return f"session:{session_key}"
+
+
+def hears(link: Link, session_key: str) -> bool:
+    """Whether a connection gets `chat` and `agent` events of a session: all do, but those who asked for less."""
+    return SCOPED not in link.who.caps or topic(session_key) in link.watching
+
+
+def watches(link: Link, session_key: str) -> bool:
+    return ALL in link.watching or topic(session_key) in link.watching
+
+
+class Broadcast(Protocol):
+    """Sends events to connections; an event is encoded once, whoever gets it."""
+
+    def publish(
+        self, event: str, payload: Any, *, scope: Scope = READ, where: Callable[[Link], bool] | None = None
+    ) -> None:
+        """To every connection with the right `scope` that `where` (all, when None) picks. Never blocks."""
+        ...
+
+    def watched(self, topic: str) -> bool:
+        """Whether any connection subscribed to `topic`."""
+        ...
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+Later = Callable[[float, Callable[[], None]], Timer]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What the projector is given. `row` builds a session's row, None when there is no such session; `place` gives the
+    number of a stored message within its session, from 1; `ended` is told the id of each run that ended.
+    """
+
+    hub: Broadcast
+    clock: Clock
+    later: Later
+    spawn: Spawn
+    row: Callable[[str], Awaitable[dict[str, Any] | None]]
+    place: Callable[[str, str], Awaitable[int | None]]
+    ended: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is known of a run before its first event: the connection that asked for it, and whether it wants phases."""
+
+    conn_id: str
+    phases: bool
+
+
+class Watch:
+    """One run that is shown: what waits to be sent, and the row it is sent with."""
+
+    __slots__ = ("busy", "count", "row", "starter", "timer", "view", "waiting")
+
+    def __init__(self, view: RunView, starter: str | None) -> None:
+        self.view, self.starter = view, starter
+        self.timer: Timer | None = None
+        self.waiting: deque[Emit] = deque()
+        self.row: dict[str, Any] | None = None
+        self.count: int | None = None
+        self.busy = False
+
+
+class Projector:
+    """Shows runs to connections. `listen` is the run table's listener."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._runs: dict[str, Watch] = {}
+        self._starts: OrderedDict[str, Start] = OrderedDict()
+
+    def expect(self, run_id: str, caller: Caller, *, phases: bool = True) -> None:
+        """The run `run_id`, about to be submitted, was asked for by `caller`."""
+        self._starts[run_id] = Start(caller.conn_id, phases)
+        while len(self._starts) > KEPT:
+            self._starts.popitem(last=False)
+
+    def listen(self, event: RunEvent) -> None:
+        watch = self._runs.get(event.run_id) or self._begin(event)
+        now = self._desk.clock.monotonic()
+        watch.waiting.extend(watch.view.on(event, now))
+        ended = isinstance(event.body, RunEnded)
+        if ended:
+            self._close(event.run_id, watch)
+            self._desk.ended(event.run_id)
+        elif (wait := watch.view.due(now)) is not None:
+            self._pace(watch, wait)
+        self._pump(watch)
+
+    async def aborted(self, run_ids: Iterable[str], reason: str) -> None:
+        """Tell of an abort now; gives back when it went out."""
+        for run_id in run_ids:
+            if watch := self._runs.get(run_id):
+                clock = self._desk.clock
+                watch.waiting.extend(watch.view.aborted(reason, clock.now_ms(), clock.monotonic()))
+                self._pump(watch)
+                while watch.busy:
+                    await clock.sleep(0.001)
+
+    def text(self, session_key: str) -> tuple[str, str, int] | None:
+        """(run id, words so far, start) of the run that goes on in a session."""
+        for run_id, watch in self._runs.items():
+            if watch.view.session_key == session_key:
+                return run_id, watch.view.words.text, watch.view.started_at
+        return None
+
+    def changed(self, session_key: str, agent_id: str, **about: Any) -> None:
+        """A session changed in another way than by a run: those who watch the list are sent its new row."""
+        if self._desk.hub.watched(ALL):
+            payload = {"sessionKey": session_key, "agentId": agent_id, **about, "ts": self._desk.clock.now_ms()}
+            self._desk.spawn(self._tell(payload), "session row")
+
+    def _begin(self, event: RunEvent) -> Watch:
+        start = self._starts.pop(event.run_id, None)
+        view = RunView(event, phases=start is not None and start.phases)
+        watch = self._runs[event.run_id] = Watch(view, start.conn_id if start else None)
+        return watch
+
+    def _close(self, run_id: str, watch: Watch) -> None:
+        self._runs.pop(run_id, None)
+        if watch.timer:
+            watch.timer.cancel()
+            watch.timer = None
+
+    def _pace(self, watch: Watch, wait: float) -> None:
+        if wait <= 0:
+            self._flush(watch)
+        elif watch.timer is None:
+            watch.timer = self._desk.later(wait, lambda: self._flush(watch))
+
+    def _flush(self, watch: Watch) -> None:
+        if watch.timer:
+            watch.timer.cancel()
+            watch.timer = None
+        clock = self._desk.clock
+        watch.waiting.extend(watch.view.flush(clock.now_ms(), clock.monotonic()))
+        self._pump(watch)
+
+    def _pump(self, watch: Watch) -> None:
+        """Send what waits, in order, as far as it can be sent without waiting."""
+        if watch.busy:
+            return
+        while watch.waiting:
+            emit = watch.waiting[0]
+            if emit.to in ("readers", "tool"):
+                self._send(watch, emit)
+            elif self._wanted(watch, emit):
+                watch.busy = True
+                self._desk.spawn(self._fetch(watch), "session row")
+                return
+            watch.waiting.popleft()
+
+    def _wanted(self, watch: Watch, emit: Emit) -> bool:
+        hub = self._desk.hub
+        return hub.watched(ALL) or (emit.to == "watchers" and hub.watched(topic(watch.view.session_key)))
+
+    async def _fetch(self, watch: Watch) -> None:
+        """Send the one at the head, which needs the session's row or its place; then go on."""
+        emit = watch.waiting[0]
+        try:
+            await (self._stored(watch, emit) if emit.to == "watchers" else self._tell(emit.payload))
+        finally:
+            watch.busy = False
+            watch.waiting.popleft()
+        self._pump(watch)
+
+    async def _tell(self, payload: dict[str, Any]) -> None:
+        key = payload["sessionKey"]
+        row = await self._desk.row(key)
+        if row is not None:
+            shown = {name: row[name] for name in ROW_FACTS if name in row}
+            payload = {**payload, "session": row, **shown}
+        self._desk.hub.publish("sessions.changed", payload, where=lambda link: ALL in link.watching)
+
+    async def _stored(self, watch: Watch, emit: Emit) -> None:
+        key, entry = watch.view.session_key, emit.payload["entry"]
+        if not isinstance(entry.get("message"), dict):
+            return
+        if watch.count is None:
+            watch.count = await self._desk.place(key, entry["id"])
+        else:
+            watch.count += 1
+        watch.row = watch.row or await self._desk.row(key)
+        message = displayed(entry, watch.count)
+        payload = {
+            "sessionKey": key,
+            "agentId": watch.view.agent_id,
+            "message": message,
+            "messageId": entry["id"],
+            "messageSeq": watch.count,
+            **({"senderIsOwner": True} if message.get("role") == "user" else {}),
+            **({"session": watch.row, "sessionId": watch.view.session_id} if watch.row else {}),
+        }
+        self._desk.hub.publish("session.message", payload, where=lambda link: watches(link, key))
+
+    def _send(self, watch: Watch, emit: Emit) -> None:
+        key = watch.view.session_key
+        if emit.to == "readers":
+            self._desk.hub.publish(emit.event, emit.payload, where=lambda link: hears(link, key))
+            return
+        starter = watch.starter
+
+        def own(link: Link) -> bool:
+            return link.who.conn_id == starter and TOOL_EVENTS in link.who.caps
+
+        self._desk.hub.publish("agent", emit.payload, where=own)
+        self._desk.hub.publish("session.tool", emit.payload, where=lambda link: watches(link, key) and not own(link))
