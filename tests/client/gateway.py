@@ -124,7 +124,7 @@ def verified(params: dict[str, Any]) -> bool:
     raw = urlsafe_b64decode(device["publicKey"] + "==")
     text = signed_text(device["id"], params, {"ts": device["signedAt"], "nonce": NONCE})
     Ed25519PublicKey.from_public_bytes(raw).verify(urlsafe_b64decode(device["signature"] + "=="), text.encode())
-    return sha256(raw).hexdigest() == device["id"] and device["nonce"] == NONCE
+    return bool(sha256(raw).hexdigest() == device["id"]) and device["nonce"] == NONCE
 
 
 @asynccontextmanager

@@ -1,0 +1,15 @@
+"""`garra gateway schema`: the JSON Schema of the wire protocol, as the running code has it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+from garra.faces.cli import output, parsing
+
+
+def run(arguments: Sequence[str]) -> int:
+    parsing.parser("gateway schema", "Print the JSON Schema of the wire protocol.").parse_args(list(arguments))
+    schema = importlib.import_module("garra.gateway.schema")  # the whole method table: loaded only to print it
+    output.say_json(schema.document())
+    return 0

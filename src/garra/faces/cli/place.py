@@ -1,0 +1,46 @@
+"""Where this command line stands: the environment, the folders, the gateway they lead to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from garra.client import target
+from garra.client.target import Target, Wanted
+from garra.config.paths import Paths, resolve
+from garra.io.env import Environment, read
+
+
+@dataclass(frozen=True)
+class Place:
+    """One installation as a command sees it."""
+
+    env: Environment
+    paths: Paths
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The configuration as plain values, without its types; empty when it is absent or broken."""
+        from garra.config.peek import peek  # noqa: PLC0415 - only commands that need an address read it
+
+        return peek(self.paths, self.env)
+
+    def target(self, wanted: Wanted | None = None) -> Target:
+        """The gateway to talk to. Raises UserError as `client.target.find` does."""
+        return target.find(self.paths, self.env, self.config, wanted)
+
+    @property
+    def holder(self) -> dict[str, Any] | None:
+        """What the gateway that owns the state folder says about itself; None when none runs."""
+        return target.holder(self.paths)
+
+    @property
+    def command(self) -> str:
+        """What a person types to get here: the profile belongs to it."""
+        return f"garra --profile {self.paths.profile}" if self.paths.profile else "garra"
+
+
+def here() -> Place:
+    env = read()
+    return Place(env, resolve(env))

@@ -1,0 +1,97 @@
+"""`garra status`: this installation at a glance, in a tenth of a second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import garra
+from garra.client import quick
+from garra.client.target import Wanted
+from garra.core.errors import GarraError, UserError
+from garra.faces.cli import output, parsing, place
+from garra.faces.cli.place import Place
+
+TIMEOUT_S = 5.0
+
+
+def run(arguments: Sequence[str]) -> int:
+    parser = parsing.with_target(parsing.with_json(parsing.parser("status", "This installation at a glance.")))
+    parser.add_argument("--all", action="store_true", help="also what the gateway says about itself, whole")
+    asked = parser.parse_args(list(arguments))
+    here = place.here()
+    report = gather(here, parsing.wanted(asked), whole=asked.all or asked.json)
+    if asked.json:
+        output.say_json(report)
+    else:
+        output.say(words(report, here))
+        if asked.all:
+            output.say_json({name: report[name] for name in ("health", "status") if name in report})
+    return 0
+
+
+def gather(here: Place, wanted: Wanted | None = None, *, whole: bool = False) -> dict[str, Any]:
+    """Everything known without loading the gateway's own code. Raises nothing for a gateway that is not there."""
+    state = {
+        "path": str(here.paths.state),
+        "exists": here.paths.state.is_dir(),
+        "config": str(here.paths.config_file),
+        "configured": here.paths.config_file.is_file(),
+    }
+    report: dict[str, Any] = {"version": garra.__version__, "state": state, "model": primary_model(here.config)}
+    try:
+        target = here.target(wanted)
+    except UserError as fault:
+        return {**report, "gateway": {"reachable": False, "error": fault.message}}
+    report["gateway"] = {"url": target.url, "urlSource": target.source, "process": here.holder}
+    try:
+        with quick.Gateway(target, timeout_s=TIMEOUT_S) as gateway:
+            report["gateway"] |= {"reachable": True, "version": (gateway.hello.get("server") or {}).get("version")}
+            if whole:
+                for method in ("health", "status"):
+                    with suppress(quick.Refused):
+                        report[method] = gateway.call(method, timeout_s=TIMEOUT_S)
+            else:
+                with suppress(quick.Refused):
+                    report["status"] = gateway.call("status", timeout_s=TIMEOUT_S)
+    except GarraError as fault:
+        report["gateway"] |= {"reachable": False, "error": fault.message, "details": fault.details}
+    return report
+
+
+def primary_model(config: Mapping[str, Any]) -> str | None:
+    """The configured model, `provider/model`; None when the first run picks one by itself."""
+    value: Any = config
+    for key in ("agents", "defaults", "model"):
+        value = value.get(key) if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        value = value.get("primary")
+    return value if isinstance(value, str) and value else None
+
+
+def words(report: Mapping[str, Any], here: Place) -> str:
+    gateway, state = report["gateway"], report["state"]
+    if gateway["reachable"]:
+        link = f"{output.painted('running', 'accent')} at {gateway['url']} (version {gateway['version']})"
+    else:
+        process = gateway.get("process")
+        stuck = output.painted(f"process {process.get('pid')} does not answer", "bad") if process else "not running"
+        link = f"{stuck}: {gateway['error']}"
+    config = state["config"] if state["configured"] else "none yet (garra onboard writes one)"
+    sessions = ((report.get("status") or {}).get("sessions") or {}).get("count")
+    lines = [
+        f"Garra     {report['version']}",
+        f"Gateway   {link}",
+        f"Model     {report['model'] or 'not set: the first turn picks one and says which'}",
+        *([f"Sessions  {sessions}"] if sessions is not None else []),
+        f"State     {state['path']}",
+        f"Config    {config}",
+    ]
+    if not gateway["reachable"]:
+        lines.append(
+            output.painted(
+                f"Start the gateway with `{here.command} gateway run`, or just talk: {here.command}", "quiet"
+            )
+        )
+    return "\n".join(lines)
