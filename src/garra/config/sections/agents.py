@@ -1,7 +1,5 @@
 """`agents`: what all agents do by default, and the agents."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -31,7 +29,7 @@ class ModelSettings(OpenSection):
     """What is set for one model, wherever it is used: a short name, request parameters."""
 
     alias: str = ""
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default_factory=dict)
 
 
 class ModelPolicy(Section):
@@ -48,7 +46,7 @@ class Compaction(OpenSection):
     reserve_tokens_floor: int | None = Field(None, ge=0)
     keep_recent_tokens: int | None = Field(None, ge=0)
     model: str = ""
-    memory_flush: dict[str, Any] = {}
+    memory_flush: dict[str, Any] = Field(default_factory=dict)
 
 
 class Heartbeat(OpenSection):
@@ -58,7 +56,7 @@ class Heartbeat(OpenSection):
     model: str = ""
     target: str = ""
     prompt: str = ""
-    active_hours: dict[str, Any] = {}
+    active_hours: dict[str, Any] = Field(default_factory=dict)
 
 
 class Subagents(OpenSection):
@@ -89,9 +87,9 @@ class Common(OpenSection):
     workspace: str = ""
     cwd: str = ""
     utility_model: str | None = None
-    models: dict[str, ModelSettings] = {}
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
     model_policy: ModelPolicy | None = None
-    params: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default_factory=dict)
     skills: tuple[str, ...] | None = None
     thinking_default: Thinking | None = None
     verbose_default: Literal["off", "on", "full"] | None = None
@@ -100,14 +98,14 @@ class Common(OpenSection):
     bootstrap_total_max_chars: int | None = Field(None, gt=0)
     context_injection: Literal["always", "continuation-skip", "never"] | None = None
     heartbeat: Heartbeat | None = None
-    subagents: Subagents = Subagents()
-    sandbox: Sandbox = Sandbox()
+    subagents: Subagents = Field(default_factory=Subagents)
+    sandbox: Sandbox = Field(default_factory=Sandbox)
 
 
 class Defaults(Common):
     """What holds for every agent that does not say otherwise. Times are in seconds, sizes as named."""
 
-    model: Choice = ModelChoice()
+    model: Choice = Field(default_factory=ModelChoice)
     image_model: Choice | None = None
     user_timezone: str = ""
     time_format: Literal["auto", "12", "24"] = "auto"
@@ -116,7 +114,7 @@ class Defaults(Common):
     media_max_mb: float = Field(5.0, gt=0)
     context_tokens: int | None = Field(None, gt=0)
     skip_bootstrap: bool = False
-    compaction: Compaction = Compaction()
+    compaction: Compaction = Field(default_factory=Compaction)
     elevated_default: Annotated[Literal["off", "on", "ask", "full"] | None, Closed("off")] = None
 
     @property
@@ -142,17 +140,17 @@ class Agent(Common):
     default: bool = False
     model: Choice | None = None
     agent_dir: str = ""
-    identity: Identity = Identity()
-    group_chat: dict[str, Any] = {}
+    identity: Identity = Field(default_factory=Identity)
+    group_chat: dict[str, Any] = Field(default_factory=dict)
     tools: Tools | None = None
 
 
 class Agents(Section):
     """The agents: `list`, and `entries` keyed by id; both forms may be used, an id only once."""
 
-    defaults: Defaults = Defaults()
+    defaults: Defaults = Field(default_factory=Defaults)
     listed: tuple[Agent, ...] = Field((), alias="list")
-    entries: dict[str, Agent] = {}
+    entries: dict[str, Agent] = Field(default_factory=dict)
     ownership: str = ""
 
     @property

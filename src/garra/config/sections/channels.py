@@ -1,8 +1,8 @@
 """`channels`: each chat channel's own settings, and what all of them share."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from garra.config.sections.fields import Closed, OpenSection
 
@@ -18,7 +18,7 @@ class Account(OpenSection):
     group_policy: Annotated[GroupPolicy | None, Closed("disabled")] = None
     allow_from: tuple[str | int, ...] = ()
     group_allow_from: tuple[str | int, ...] = ()
-    groups: dict[str, Any] = {}
+    groups: dict[str, Any] = Field(default_factory=dict)
     proxy: str = ""
     ca_file: str = ""
 
@@ -26,4 +26,4 @@ class Account(OpenSection):
 class Channel(Account):
     """One channel, and its accounts when it has several."""
 
-    accounts: dict[str, Account] = {}
+    accounts: dict[str, Account] = Field(default_factory=dict)

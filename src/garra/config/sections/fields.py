@@ -1,7 +1,5 @@
 """What the sections are made of: the common model, secrets, closed choices."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 

@@ -1,12 +1,10 @@
 """`gateway`: where it listens and whom it lets in."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import Closed, Section, SecretText
+from garra.config.sections.fields import Closed, SecretText, Section
 
 
 class RateLimit(Section):
@@ -34,7 +32,7 @@ class GatewayAuth(Section):
     token: SecretText | None = None
     password: SecretText | None = None
     allow_tailscale: bool = False
-    rate_limit: RateLimit = RateLimit()
+    rate_limit: RateLimit = Field(default_factory=RateLimit)
     trusted_proxy: TrustedProxy | None = None
 
 
@@ -47,14 +45,14 @@ class Endpoint(Section):
 class Endpoints(Section):
     """The OpenAI-compatible interfaces."""
 
-    chat_completions: Endpoint = Endpoint()
-    responses: Endpoint = Endpoint()
+    chat_completions: Endpoint = Field(default_factory=Endpoint)
+    responses: Endpoint = Field(default_factory=Endpoint)
 
 
 class GatewayHttp(Section):
     """The HTTP interfaces of the gateway's port."""
 
-    endpoints: Endpoints = Endpoints()
+    endpoints: Endpoints = Field(default_factory=Endpoints)
 
 
 class ControlUi(Section):
@@ -111,8 +109,8 @@ class NodeCommands(Section):
 class GatewayNodes(Section):
     """Paired devices."""
 
-    pairing: NodePairing = NodePairing()
-    commands: NodeCommands = NodeCommands()
+    pairing: NodePairing = Field(default_factory=NodePairing)
+    commands: NodeCommands = Field(default_factory=NodeCommands)
 
 
 class Names(Section):
@@ -130,13 +128,13 @@ class Gateway(Section):
     bind: Annotated[Literal["auto", "loopback", "lan", "tailnet", "custom"], Closed("loopback")] = "loopback"
     custom_bind_host: str = ""
     public_origin: str = ""
-    auth: GatewayAuth = GatewayAuth()
-    http: GatewayHttp = GatewayHttp()
-    control_ui: ControlUi = ControlUi()
+    auth: GatewayAuth = Field(default_factory=GatewayAuth)
+    http: GatewayHttp = Field(default_factory=GatewayHttp)
+    control_ui: ControlUi = Field(default_factory=ControlUi)
     trusted_proxies: tuple[str, ...] = ()
     allow_real_ip_fallback: bool = False
-    remote: Remote = Remote()
-    tls: Tls = Tls()
-    reload: Reload = Reload()
-    nodes: GatewayNodes = GatewayNodes()
-    tools: Names = Names()
+    remote: Remote = Field(default_factory=Remote)
+    tls: Tls = Field(default_factory=Tls)
+    reload: Reload = Field(default_factory=Reload)
+    nodes: GatewayNodes = Field(default_factory=GatewayNodes)
+    tools: Names = Field(default_factory=Names)

@@ -1,12 +1,10 @@
 """`models`: the providers and the models they offer."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import OpenSection, Section, SecretText
+from garra.config.sections.fields import OpenSection, SecretText, Section
 
 Api = Literal[
     "openai-completions",
@@ -43,13 +41,13 @@ class CatalogModel(OpenSection):
     base_url: str = ""
     reasoning: bool = False
     input: tuple[str, ...] = ("text",)
-    cost: Cost = Cost()
+    cost: Cost = Field(default_factory=Cost)
     context_window: int | None = Field(None, gt=0)
     context_tokens: int | None = Field(None, gt=0)
     max_tokens: int | None = Field(None, gt=0)
-    headers: dict[str, SecretText] = {}
-    params: dict[str, Any] = {}
-    compat: dict[str, Any] = {}
+    headers: dict[str, SecretText] = Field(default_factory=dict)
+    params: dict[str, Any] = Field(default_factory=dict)
+    compat: dict[str, Any] = Field(default_factory=dict)
 
 
 class Provider(OpenSection):
@@ -63,13 +61,13 @@ class Provider(OpenSection):
     api_key: SecretText | None = None
     auth: Literal["api-key", "token", "oauth", "aws-sdk"] | None = None
     auth_header: bool | None = None
-    headers: dict[str, SecretText] = {}
+    headers: dict[str, SecretText] = Field(default_factory=dict)
     proxy: str = ""
     ca_file: str = ""
     timeout_seconds: float | None = Field(None, gt=0)
     max_tokens: int | None = Field(None, gt=0)
-    params: dict[str, Any] = {}
-    request: dict[str, Any] = {}
+    params: dict[str, Any] = Field(default_factory=dict)
+    request: dict[str, Any] = Field(default_factory=dict)
     models: tuple[CatalogModel, ...] = ()
 
 
@@ -77,5 +75,5 @@ class Models(Section):
     """Providers by their id; `merge` adds to those in the box, `replace` leaves only these."""
 
     mode: Literal["merge", "replace"] = "merge"
-    providers: dict[str, Provider] = {}
-    catalog_refresh: dict[str, Any] = {}
+    providers: dict[str, Provider] = Field(default_factory=dict)
+    catalog_refresh: dict[str, Any] = Field(default_factory=dict)

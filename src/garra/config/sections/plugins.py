@@ -1,20 +1,18 @@
 """`plugins`, `skills`, `mcp`: what is added to the box."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import OpenSection, Section, SecretText
+from garra.config.sections.fields import OpenSection, SecretText, Section
 
 
 class PluginEntry(OpenSection):
     """One plugin: on or off, its own settings, which hooks it may use."""
 
     enabled: bool | None = None
-    config: dict[str, Any] = {}
-    hooks: dict[str, Any] = {}
+    config: dict[str, Any] = Field(default_factory=dict)
+    hooks: dict[str, Any] = Field(default_factory=dict)
 
 
 class Slots(Section):
@@ -36,10 +34,10 @@ class Plugins(Section):
     enabled: bool = True
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-    load: PluginLoad = PluginLoad()
-    slots: Slots = Slots()
-    entries: dict[str, PluginEntry] = {}
-    installs: dict[str, Any] = {}
+    load: PluginLoad = Field(default_factory=PluginLoad)
+    slots: Slots = Field(default_factory=Slots)
+    entries: dict[str, PluginEntry] = Field(default_factory=dict)
+    installs: dict[str, Any] = Field(default_factory=dict)
 
 
 class SkillEntry(OpenSection):
@@ -47,8 +45,8 @@ class SkillEntry(OpenSection):
 
     enabled: bool = True
     api_key: SecretText | None = None
-    env: dict[str, SecretText] = {}
-    config: dict[str, Any] = {}
+    env: dict[str, SecretText] = Field(default_factory=dict)
+    config: dict[str, Any] = Field(default_factory=dict)
 
 
 class SkillLoad(OpenSection):
@@ -62,9 +60,9 @@ class Skills(OpenSection):
     """Skills, by name."""
 
     allow_bundled: tuple[str, ...] | None = None
-    load: SkillLoad = SkillLoad()
-    entries: dict[str, SkillEntry] = {}
-    limits: dict[str, Any] = {}
+    load: SkillLoad = Field(default_factory=SkillLoad)
+    entries: dict[str, SkillEntry] = Field(default_factory=dict)
+    limits: dict[str, Any] = Field(default_factory=dict)
 
 
 class McpServer(OpenSection):
@@ -72,11 +70,11 @@ class McpServer(OpenSection):
 
     command: str = ""
     args: tuple[str, ...] = ()
-    env: dict[str, SecretText] = {}
+    env: dict[str, SecretText] = Field(default_factory=dict)
     cwd: str = ""
     url: str = ""
     transport: Literal["stdio", "sse", "streamable-http", "http"] | None = None
-    headers: dict[str, SecretText] = {}
+    headers: dict[str, SecretText] = Field(default_factory=dict)
     enabled: bool = True
     connection_timeout_ms: int | None = Field(None, gt=0)
 
@@ -84,4 +82,4 @@ class McpServer(OpenSection):
 class Mcp(OpenSection):
     """The MCP servers whose tools the agent gets, by name."""
 
-    servers: dict[str, McpServer] = {}
+    servers: dict[str, McpServer] = Field(default_factory=dict)

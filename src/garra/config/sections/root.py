@@ -1,14 +1,12 @@
 """The whole configuration."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from pydantic import Field
 
 from garra.config.sections.agents import Agents
 from garra.config.sections.channels import Channel
-from garra.config.sections.fields import OpenSection, Section, SecretText
+from garra.config.sections.fields import OpenSection, SecretText, Section
 from garra.config.sections.gateway import Gateway
 from garra.config.sections.models import Models
 from garra.config.sections.plugins import Mcp, Plugins, Skills
@@ -39,57 +37,57 @@ class Hooks(OpenSection):
     enabled: bool = False
     token: SecretText | None = None
     path: str = "/hooks"
-    internal: dict[str, Any] = {}
+    internal: dict[str, Any] = Field(default_factory=dict)
 
 
 class EnvSettings(OpenSection):
     """Variables for this program alone, used where the environment does not name them."""
 
-    vars: dict[str, str] = {}
+    vars: dict[str, str] = Field(default_factory=dict)
 
 
 class Config(Section):
     """The whole configuration: every section has its defaults, so that an empty file is a valid one."""
 
     schema_: str = Field("", alias="$schema")
-    meta: dict[str, Any] = {}
-    wizard: dict[str, Any] = {}
-    env: EnvSettings = EnvSettings()
-    secrets: dict[str, Any] = {}
-    auth: dict[str, Any] = {}
-    logging: Logging = Logging()
-    gateway: Gateway = Gateway()
-    agents: Agents = Agents()
+    meta: dict[str, Any] = Field(default_factory=dict)
+    wizard: dict[str, Any] = Field(default_factory=dict)
+    env: EnvSettings = Field(default_factory=EnvSettings)
+    secrets: dict[str, Any] = Field(default_factory=dict)
+    auth: dict[str, Any] = Field(default_factory=dict)
+    logging: Logging = Field(default_factory=Logging)
+    gateway: Gateway = Field(default_factory=Gateway)
+    agents: Agents = Field(default_factory=Agents)
     bindings: tuple[dict[str, Any], ...] = ()
-    models: Models = Models()
-    tools: Tools = Tools()
-    session: Session = Session()
-    messages: Messages = Messages()
-    channels: dict[str, Channel] = {}
-    plugins: Plugins = Plugins()
-    skills: Skills = Skills()
-    mcp: Mcp = Mcp()
-    cron: Cron = Cron()
-    hooks: Hooks = Hooks()
-    commands: dict[str, Any] = {}
-    approvals: dict[str, Any] = {}
-    memory: dict[str, Any] = {}
-    browser: dict[str, Any] = {}
-    ui: dict[str, Any] = {}
-    talk: dict[str, Any] = {}
-    tts: dict[str, Any] = {}
-    discovery: dict[str, Any] = {}
-    update: dict[str, Any] = {}
-    telemetry: dict[str, Any] = {}
-    diagnostics: dict[str, Any] = {}
-    acp: dict[str, Any] = {}
-    audio: dict[str, Any] = {}
-    media: dict[str, Any] = {}
-    broadcast: dict[str, Any] = {}
+    models: Models = Field(default_factory=Models)
+    tools: Tools = Field(default_factory=Tools)
+    session: Session = Field(default_factory=Session)
+    messages: Messages = Field(default_factory=Messages)
+    channels: dict[str, Channel] = Field(default_factory=dict)
+    plugins: Plugins = Field(default_factory=Plugins)
+    skills: Skills = Field(default_factory=Skills)
+    mcp: Mcp = Field(default_factory=Mcp)
+    cron: Cron = Field(default_factory=Cron)
+    hooks: Hooks = Field(default_factory=Hooks)
+    commands: dict[str, Any] = Field(default_factory=dict)
+    approvals: dict[str, Any] = Field(default_factory=dict)
+    memory: dict[str, Any] = Field(default_factory=dict)
+    browser: dict[str, Any] = Field(default_factory=dict)
+    ui: dict[str, Any] = Field(default_factory=dict)
+    talk: dict[str, Any] = Field(default_factory=dict)
+    tts: dict[str, Any] = Field(default_factory=dict)
+    discovery: dict[str, Any] = Field(default_factory=dict)
+    update: dict[str, Any] = Field(default_factory=dict)
+    telemetry: dict[str, Any] = Field(default_factory=dict)
+    diagnostics: dict[str, Any] = Field(default_factory=dict)
+    acp: dict[str, Any] = Field(default_factory=dict)
+    audio: dict[str, Any] = Field(default_factory=dict)
+    media: dict[str, Any] = Field(default_factory=dict)
+    broadcast: dict[str, Any] = Field(default_factory=dict)
     worktree_root: str = ""
     worktree_acceleration: bool = True
-    node_host: dict[str, Any] = {}
-    security: dict[str, Any] = {}
+    node_host: dict[str, Any] = Field(default_factory=dict)
+    security: dict[str, Any] = Field(default_factory=dict)
     proxy: str | dict[str, Any] | None = None
     ca_file: str = ""
 

@@ -1,7 +1,5 @@
 """`session` and `messages`: how conversations map to sessions, and how messages are queued and answered."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -23,7 +21,7 @@ class SendRule(Section):
     """One rule about answering at all."""
 
     action: Annotated[Literal["allow", "deny"], Closed("deny")]
-    match: dict[str, Any] = {}
+    match: dict[str, Any] = Field(default_factory=dict)
 
 
 class SendPolicy(Section):
@@ -48,15 +46,15 @@ class Session(OpenSection):
     dm_scope: Annotated[DmScope | None, Closed("per-account-channel-peer")] = None
     group_scope: Literal["main", "per-group"] = "per-group"
     main_key: str = "main"
-    identity_links: dict[str, tuple[str, ...]] = {}
-    reset: Reset = Reset()
-    reset_by_type: dict[str, Reset] = {}
-    reset_by_channel: dict[str, Reset] = {}
+    identity_links: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    reset: Reset = Field(default_factory=Reset)
+    reset_by_type: dict[str, Reset] = Field(default_factory=dict)
+    reset_by_channel: dict[str, Reset] = Field(default_factory=dict)
     reset_triggers: tuple[str, ...] = ("/new", "/reset")
     idle_minutes: float | None = Field(None, gt=0)
     store: str = ""
-    maintenance: Maintenance = Maintenance()
-    send_policy: SendPolicy = SendPolicy()
+    maintenance: Maintenance = Field(default_factory=Maintenance)
+    send_policy: SendPolicy = Field(default_factory=SendPolicy)
     typing_mode: Literal["never", "instant", "thinking", "message"] | None = None
 
 
@@ -67,7 +65,7 @@ class Queue(OpenSection):
     """What happens to a message that comes while the agent works. `debounceMs` in milliseconds."""
 
     mode: QueueMode | None = None
-    by_channel: dict[str, QueueMode] = {}
+    by_channel: dict[str, QueueMode] = Field(default_factory=dict)
     debounce_ms: int = Field(500, ge=0)
     cap: int = Field(20, ge=1)
     drop: Literal["old", "new", "summarize"] = "summarize"
@@ -76,9 +74,9 @@ class Queue(OpenSection):
 class Messages(OpenSection):
     """How messages are queued and answered."""
 
-    queue: Queue = Queue()
-    inbound: dict[str, Any] = {}
-    group_chat: dict[str, Any] = {}
+    queue: Queue = Field(default_factory=Queue)
+    inbound: dict[str, Any] = Field(default_factory=dict)
+    group_chat: dict[str, Any] = Field(default_factory=dict)
     response_prefix: str = ""
     ack_reaction: str = ""
     ack_reaction_scope: str = ""

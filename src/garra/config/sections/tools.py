@@ -1,7 +1,5 @@
 """`tools`: which tools a run may call, and how programs are run."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -42,7 +40,7 @@ class Elevated(Section):
     """Who may have programs run outside the sandbox: sender ids, by channel."""
 
     enabled: bool = False
-    allow_from: dict[str, tuple[str | int, ...]] = {}
+    allow_from: dict[str, tuple[str | int, ...]] = Field(default_factory=dict)
 
 
 class LoopDetection(OpenSection):
@@ -54,17 +52,17 @@ class LoopDetection(OpenSection):
 class Tools(ToolPolicy):
     """Which tools a run may call, and how they behave."""
 
-    exec: ExecTool = ExecTool()
-    fs: FsTool = FsTool()
-    elevated: Elevated = Elevated()
-    by_provider: dict[str, ToolPolicy] = {}
-    tools_by_sender: dict[str, ToolPolicy] = Field({}, alias="toolsBySender")
-    sandbox: dict[str, Any] = {}
-    web: dict[str, Any] = {}
-    media: dict[str, Any] = {}
-    links: dict[str, Any] = {}
+    exec: ExecTool = Field(default_factory=ExecTool)
+    fs: FsTool = Field(default_factory=FsTool)
+    elevated: Elevated = Field(default_factory=Elevated)
+    by_provider: dict[str, ToolPolicy] = Field(default_factory=dict)
+    tools_by_sender: dict[str, ToolPolicy] = Field(default_factory=dict, alias="toolsBySender")
+    sandbox: dict[str, Any] = Field(default_factory=dict)
+    web: dict[str, Any] = Field(default_factory=dict)
+    media: dict[str, Any] = Field(default_factory=dict)
+    links: dict[str, Any] = Field(default_factory=dict)
     code_mode: Any = None
-    agent_to_agent: dict[str, Any] = {}
-    sessions: dict[str, Any] = {}
-    subagents: dict[str, Any] = {}
-    loop_detection: LoopDetection = LoopDetection()
+    agent_to_agent: dict[str, Any] = Field(default_factory=dict)
+    sessions: dict[str, Any] = Field(default_factory=dict)
+    subagents: dict[str, Any] = Field(default_factory=dict)
+    loop_detection: LoopDetection = Field(default_factory=LoopDetection)

@@ -1,0 +1,86 @@
+"""Files that are there whole or not at all: ours alone to read, replaced in one step, safe against a power cut."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from garra.core.errors import Unavailable
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+
+
+def folder(path: Path) -> None:
+    """Make a folder that only its owner may enter, and those above it."""
+    path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+
+
+def write(path: Path, data: bytes, mode: int = FILE_MODE) -> None:
+    """Replace a file. Whoever reads it meanwhile sees the old or the new one, never half; on return it is on the disk.
+
+    A link is followed, so that what it points to is replaced. Raises OSError, and then the old file stands.
+    """
+    path = path.resolve()
+    folder(path.parent)
+    _sweep(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.draft")
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(handle)
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    _settle(path.parent)
+
+
+def read(path: Path, limit: int = 16 << 20) -> str:
+    """A text file. Raises FileNotFoundError; Unavailable with one line when it cannot be read or is no text."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(limit + 1)
+    except FileNotFoundError:
+        raise
+    except OSError as fault:
+        raise Unavailable(f"{path} cannot be read: {fault.strerror or fault}") from fault
+    if len(data) > limit:
+        raise Unavailable(f"{path} is larger than {limit} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        raise Unavailable(f"{path} is not UTF-8 text (byte {fault.start})") from fault
+
+
+def _sweep(path: Path) -> None:
+    """Remove drafts of writers that died."""
+    for draft in path.parent.glob(f".{path.name}.*.draft"):
+        owner = draft.name.removeprefix(f".{path.name}.").split(".")[0]
+        if owner.isdecimal() and not alive(int(owner)):
+            draft.unlink(missing_ok=True)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process of this number runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _settle(path: Path) -> None:
+    """Put a folder's entries on the disk; not every file system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
