@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from garra.core.errors import Failure, FailureKind
+from garra.core.errors import Failure, FailureKind, GarraError
 
 _Kind = FailureKind
 
@@ -139,6 +139,13 @@ def refused(status: int, body: str, headers: Mapping[str, str] | None = None) ->
 def lost(kind: FailureKind, said: str = "") -> Failure:
     """The failure of a call that ended without an error answer: no connection, a cut stream, a timer."""
     return Failure(kind, line(kind, said))
+
+
+def gone(error: GarraError) -> Failure:
+    """The failure of a call whose connection failed: what the HTTP door said."""
+    kind = (error.details or {}).get("kind")
+    known = {"timeout": _Kind.TIMEOUT, "cut": _Kind.CUT, "refused": _Kind.REFUSED, "limit": _Kind.SERVER}
+    return lost(known.get(str(kind), _Kind.NETWORK), error.message)
 
 
 def of(failure: Failure, provider: str, model: str) -> Failure:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 from garra.core.events import StreamEvent
 from garra.core.messages import Assistant, Message
+from garra.sdk.ports import DIRECT, Via
 
 Level = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 
@@ -32,7 +33,7 @@ class Model:
 
     `api` is the family's name. `context_window` and `max_tokens` count tokens. `input` lists `text`, `image`.
     `compat` holds the provider's quirks; the keys are the family's own. `prompt` is `full`, or `lite` for small
-    local windows.
+    local windows. `via` is the way out to it.
     """
 
     provider: str
@@ -48,6 +49,7 @@ class Model:
     headers: Mapping[str, str] = field(default_factory=dict)
     compat: Mapping[str, Any] = field(default_factory=dict)
     prompt: Literal["full", "lite"] = "full"
+    via: Via = DIRECT
 
     @property
     def ref(self) -> str:
@@ -70,6 +72,7 @@ class ModelRequest:
     is sent last, after the history, so that a provider's prompt cache holds.
 
     `messages` are already valid for the target: each call has its result, nothing opaque from another model.
+    Three timers, in seconds: until there is a connection, until the first sign of an answer, between two signs.
     """
 
     model: Model
@@ -81,7 +84,8 @@ class ModelRequest:
     temperature: float | None = None
     thinking: Level = "off"
     session: str = ""
-    timeout_first_s: float = 60.0
+    timeout_connect_s: float = 10.0
+    timeout_first_s: float = 120.0
     timeout_between_s: float = 60.0
 
 

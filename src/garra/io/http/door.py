@@ -62,7 +62,9 @@ class GuardedHttp:
             await self._pools.close()
 
     async def pools(self) -> Pools:
-        return self._pools or await asyncio.to_thread(self._loaded)
+        if self._pools is None:
+            return await asyncio.to_thread(self._loaded)
+        return self._pools
 
     def _way(self, via: Via) -> Via:
         if via == DIRECT:

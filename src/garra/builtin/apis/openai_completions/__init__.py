@@ -1,0 +1,1 @@
+"""The chat-completions dialect, as hundreds of servers speak it."""

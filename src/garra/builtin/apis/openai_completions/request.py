@@ -1,0 +1,186 @@
+"""A request's bytes. What does not change from turn to turn stands first and is written the same way each time."""
+
+from __future__ import annotations
+
+import operator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from garra.builtin.apis.openai_completions.dialect import Dialect, reasoning
+from garra.core.messages import Assistant, Content, Image, Message, Text, Thinking, ToolResult, User
+from garra.sdk.model import ModelRequest, ToolSpec
+
+OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
+"""Marks a user message that holds context and no words of a person, as the original marks it."""
+
+_json = msgspec.json.encode
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The bytes of `messages`, each followed by a comma."""
+
+    messages: tuple[Message, ...]
+    data: bytes
+
+
+class Writer:
+    """Writes request bodies; remembers what it wrote for a session, so that a long history is written once.
+
+    At most `room` bytes are remembered, the sessions used last.
+    """
+
+    def __init__(self, room: int = 24 << 20) -> None:
+        self._room = room
+        self._written: OrderedDict[tuple[str, str, Dialect], _Written] = OrderedDict()
+
+    def body(self, request: ModelRequest, dialect: Dialect) -> bytes:
+        """The body of `request`; `messages` come last in it, so that it grows only at its end."""
+        head = _json(_head(request, dialect))
+        parts = [head[:-1], b',"messages":[']
+        if request.system:
+            role = "developer" if dialect.developer else "system"
+            parts += [_json({"role": role, "content": request.system}), b","]
+        messages = list(request.messages)
+        parts.append(self._history(request, dialect, messages))
+        parts += _closing(request.tail, dialect, messages)
+        return b"".join(parts).removesuffix(b",") + b"]}"
+
+    def _history(self, request: ModelRequest, dialect: Dialect, messages: list[Message]) -> bytes:
+        """The bytes of `messages`; leaves in the list only a last message that the tail must be merged into."""
+        last: list[Message] = []
+        if request.tail and dialect.tail == "merge" and messages:
+            last = [messages.pop()]
+        whole = tuple(messages)
+        key = (request.session, request.model.ref, dialect)
+        known = self._written.pop(key, None) if request.session else None
+        if known is not None and _starts(whole, known.messages):
+            data = known.data + _written(whole[len(known.messages) :], dialect)
+        else:
+            data = _written(whole, dialect)
+        if request.session:
+            self._remember(key, _Written(whole, data))
+        messages[:] = last
+        return data
+
+    def _remember(self, key: tuple[str, str, Dialect], written: _Written) -> None:
+        self._written[key] = written
+        held = sum(len(entry.data) for entry in self._written.values())
+        while held > self._room and self._written:
+            held -= len(self._written.popitem(last=False)[1].data)
+
+
+def _starts(whole: tuple[Message, ...], known: tuple[Message, ...]) -> bool:
+    return len(known) <= len(whole) and all(map(operator.is_, known, whole))
+
+
+def _written(messages: Iterable[Message], dialect: Dialect) -> bytes:
+    return b"".join(_json(body) + b"," for body in bodies(messages, dialect))
+
+
+def _closing(tail: str, dialect: Dialect, last: list[Message]) -> list[bytes]:
+    """What follows the remembered history: the tail, in the form this server takes it."""
+    if not tail:
+        return []
+    marked = f"{OPEN}\n{tail}\n{CLOSE}"
+    if not last:
+        return [_json({"role": "user", "content": marked})]
+    listed = list(bodies(last, dialect))
+    listed[-1] = {**listed[-1], "content": _appended(listed[-1].get("content"), marked)}
+    return [_json(body) + b"," for body in listed]
+
+
+def _appended(content: Any, marked: str) -> Any:
+    if isinstance(content, list):
+        return [*content, {"type": "text", "text": marked}]
+    return f"{content}\n\n{marked}" if content else marked
+
+
+def _head(request: ModelRequest, dialect: Dialect) -> dict[str, Any]:
+    model = request.model
+    head: dict[str, Any] = {"model": model.id, "stream": True}
+    if dialect.usage:
+        head["stream_options"] = {"include_usage": True}
+    if dialect.limit_field:
+        head[dialect.limit_field] = request.max_tokens or model.max_tokens
+    if request.temperature is not None and dialect.temperature:
+        head["temperature"] = request.temperature
+    if dialect.cache_key and request.session:
+        head["prompt_cache_key"] = request.session[:64]
+    if model.reasoning:
+        head |= reasoning(dialect, model, request.thinking)
+    if request.tools and dialect.tools:
+        head["tools"] = [_tool(tool) for tool in request.tools]
+        if dialect.tool_choice:
+            head["tool_choice"] = "auto"
+    return head | dict(model.compat.get("extraBody") or {})
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    about = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": about}
+
+
+def bodies(messages: Iterable[Message], dialect: Dialect) -> Iterator[dict[str, Any]]:
+    """The wire form of `messages`. Pictures that tools gave follow their batch of results in a user message."""
+    pictures: list[Image] = []
+    for message in messages:
+        if pictures and not isinstance(message, ToolResult):
+            yield _shown(pictures)
+            pictures = []
+        match message:
+            case User():
+                yield {"role": "user", "content": _content(message.content, dialect)}
+            case Assistant():
+                yield _assistant(message, dialect)
+            case ToolResult():
+                pictures += [part for part in message.content if isinstance(part, Image)]
+                yield _result(message, dialect)
+    if pictures:
+        yield _shown(pictures)
+
+
+def _assistant(message: Assistant, dialect: Dialect) -> dict[str, Any]:
+    calls = message.calls if dialect.tools else ()
+    text = message.text
+    body: dict[str, Any] = {"role": "assistant", "content": text or (None if calls and dialect.null_content else "")}
+    if dialect.reasoning_back:
+        thoughts = "".join(part.text for part in message.content if isinstance(part, Thinking))
+        body[dialect.reasoning_back] = thoughts
+    if calls:
+        body["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": _json(call.arguments).decode()},
+            }
+            for call in calls
+        ]
+    return body
+
+
+def _result(message: ToolResult, dialect: Dialect) -> dict[str, Any]:
+    text = message.text or ("(see the picture)" if message.content else "(no output)")
+    if not dialect.tools:
+        return {"role": "user", "content": f"Result of {message.name}:\n{text}"}
+    body = {"role": "tool", "tool_call_id": message.call_id, "content": text}
+    return {**body, "name": message.name} if dialect.result_name else body
+
+
+def _shown(pictures: list[Image]) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "text", "text": "From the tool:"}, *map(_picture, pictures)]}
+
+
+def _content(content: Content, dialect: Dialect) -> Any:
+    pictures = [part for part in content if isinstance(part, Image)]
+    if not pictures or dialect.plain_content:
+        return "".join(part.text for part in content if isinstance(part, Text))
+    return [_picture(part) if isinstance(part, Image) else {"type": "text", "text": part.text} for part in content]
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
