@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -126,8 +126,12 @@ class Files(Protocol):
         """What stands in one folder, sorted by name."""
         ...
 
-    def walk(self, path: str, limit: int) -> list[Found]:
-        """Files below `path`, sorted, at most `limit`, links not entered."""
+    def read_range(self, path: str, start: int, size: int) -> tuple[bytes, int]:
+        """At most `size` bytes from byte `start`, and how large the whole file is."""
+        ...
+
+    def walk(self, path: str, limit: int, skip: Collection[str] = ()) -> list[Found]:
+        """Files below `path`, folder by folder, at most `limit`; links and folders named in `skip` not entered."""
         ...
 
     def stat(self, path: str) -> Found | None: ...
@@ -163,6 +167,18 @@ class Ran:
     duration_ms: int = 0
     workdir: str = ""
     truncated: bool = False
+    command: str = ""
+    pid: int = 0
+    started_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One line that matched: `line` counts from 1."""
+
+    path: str
+    line: int
+    text: str
 
 
 class Exec(Protocol):
@@ -190,6 +206,14 @@ class Exec(Protocol):
     async def send(self, session: str, data: bytes) -> Ran: ...
 
     async def kill(self, session: str) -> Ran: ...
+
+    async def match(self, pattern: str, texts: Sequence[tuple[str, bytes]], limit: int) -> list[Hit]:
+        """Lines of named `texts` in which the regular expression `pattern` is found, at most `limit`.
+
+        It runs in a child that is ended when it takes too long, so no pattern can hold up the host. Raises ToolFailed
+        for a bad pattern, or one that took too long.
+        """
+        ...
 
 
 class Grants(Protocol):

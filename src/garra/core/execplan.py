@@ -1,0 +1,157 @@
+"""What becomes of a command before it is run: where it runs, for how long, with which environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from garra.core.errors import ToolFailed
+
+Host = Literal["auto", "sandbox", "gateway", "node"]
+YIELD_MS = (10, 120_000)
+MAX_COMMAND = 100_000
+"""Bytes: the kernel takes no more than 131,072 in one argument."""
+MAX_ENVIRONMENT = 32_768
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the owner set under `tools.exec`.
+
+    `timeout_s` 0 means no limit. `network` opens the network inside the sandbox. `path` leads the search path of every
+    command. `notify` tells the session when a command in the background ended.
+    """
+
+    host: Host = "auto"
+    timeout_s: float = 1_800.0
+    yield_ms: int = 10_000
+    network: bool = False
+    notify: bool = True
+    path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InSandbox:
+    """It runs shut in."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnHost:
+    """It runs on the machine, because the owner said so."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskOwner:
+    """Nothing can shut it in: the person at the terminal may let commands run on the machine. `reason` is shown."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It does not run. `reason` is what the model reads."""
+
+    reason: str
+
+
+Place = InSandbox | OnHost | AskOwner | Refused
+
+NO_GATEWAY = "host=gateway is the owner's to allow: tools.exec.host in the configuration. Leave host out."
+NO_NODE = "host=node: no node is connected that runs commands."
+NO_ELEVATED = "elevated is not enabled here. Leave it out."
+
+
+def place(asked: Host, configured: Host, *, elevated: bool, missing: str | None, interactive: bool) -> Place:
+    """Where a command runs.
+
+    `asked` is the call's word and never widens `configured`, the owner's. `missing` says why no sandbox can start,
+    with the remedy; None when one can. `interactive` is true where the owner sits at a terminal.
+    """
+    if elevated:
+        return Refused(NO_ELEVATED)
+    if "node" in {asked, configured}:
+        return Refused(NO_NODE)
+    if configured == "gateway" and asked != "sandbox":
+        return OnHost()
+    if asked == "gateway":
+        return Refused(NO_GATEWAY)
+    if missing is None:
+        return InSandbox()
+    if interactive and asked == configured == "auto":
+        return AskOwner(missing)
+    return Refused(f"No command was run: {missing}")
+
+
+def window_ms(asked: int | None, default: int, *, background: bool) -> int:
+    """How long to wait before a command goes to the background, in milliseconds; 0 when it is to start there."""
+    if background:
+        return 0
+    low, high = YIELD_MS
+    return min(max(default if asked is None else asked, low), high)
+
+
+_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+_LOADERS = ("LD_", "DYLD_", "PYTHON", "BASH_FUNC_", "GIT_CONFIG", "GARRA_", "OPENCLAW_", "npm_config_", "NPM_CONFIG_")
+_STEERING = frozenset(
+    {
+        "PATH", "HOME", "SHELL", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "CDPATH",
+        "GLOBIGNORE", "TMPDIR", "NODE_OPTIONS", "NODE_PATH", "NODE_EXTRA_CA_CERTS", "PERL5LIB", "PERL5OPT", "PERLLIB",
+        "RUBYOPT", "RUBYLIB", "LUA_PATH", "LUA_CPATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
+        "CLASSPATH", "GCONV_PATH", "LOCPATH", "NLSPATH", "HOSTALIASES", "RES_OPTIONS", "GIT_SSH", "GIT_SSH_COMMAND",
+        "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_ASKPASS", "GIT_EXEC_PATH",
+        "GIT_PROXY_COMMAND", "GIT_TEMPLATE_DIR", "GIT_DIR", "GIT_WORK_TREE", "SSH_ASKPASS", "SUDO_ASKPASS", "PAGER",
+        "MANPAGER", "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE", "MAKEFLAGS", "CC", "CXX", "RUSTC_WRAPPER",
+        "GOFLAGS", "GLIBC_TUNABLES", "MALLOC_CHECK_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE",
+    }
+)  # fmt: skip
+
+
+def check_environment(env: Mapping[str, str]) -> None:
+    """Raises ToolFailed for a variable that would decide which program or library runs, or is malformed."""
+    for name, value in env.items():
+        if not _NAME.match(name):
+            raise ToolFailed(f"env: {name!r} is no variable name")
+        if name.startswith(_LOADERS) or name in _STEERING or name.upper() in _STEERING:
+            raise ToolFailed(f"env: {name} may not be set: it steers which program or library runs")
+        if "\0" in value:
+            raise ToolFailed(f"env: {name} holds a NUL character")
+    size = sum(len(name) + len(value.encode(errors="replace")) for name, value in env.items())
+    if size > MAX_ENVIRONMENT:
+        raise ToolFailed(f"env: {size} bytes, more than {MAX_ENVIRONMENT}")
+
+
+def check_command(command: str) -> None:
+    """Raises ToolFailed for what cannot be handed to a shell as one argument."""
+    if not command.strip():
+        raise ToolFailed("command: it is empty")
+    if "\0" in command:
+        raise ToolFailed("command: it holds a NUL character")
+    try:
+        size = len(command.encode())
+    except UnicodeEncodeError:
+        raise ToolFailed("command: it holds half a character (a lone surrogate)") from None
+    if size > MAX_COMMAND:
+        raise ToolFailed(f"command: {size} bytes, more than {MAX_COMMAND}. Write it to a file and run that.")
+
+
+def environment(home: str, extra: Mapping[str, str], lead: tuple[str, ...] = (), *, terminal: bool) -> dict[str, str]:
+    """The whole environment of a command. Nothing of ours is copied: it is built."""
+    return {
+        "PATH": ":".join((*lead, PATH)),
+        "HOME": home,
+        "USER": "agent",
+        "LOGNAME": "agent",
+        "SHELL": "/bin/bash",
+        "LANG": "C.UTF-8",
+        "TERM": "xterm-256color" if terminal else "dumb",
+        "PAGER": "cat",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GARRA_SHELL": "exec",
+        "OPENCLAW_SHELL": "exec",
+        **extra,
+    }

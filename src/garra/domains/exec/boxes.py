@@ -1,0 +1,62 @@
+"""Which sandbox shuts commands in here: the first that works, tried once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from garra.core.errors import Unavailable
+from garra.io.process.door import Programs, Start
+from garra.sdk.sandbox import Probe, Probed, Sandbox
+
+PROBE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The sandbox to use, or why there is none: one line, with the remedy."""
+
+    sandbox: Sandbox | None
+    missing: str = ""
+
+
+class Boxes:
+    """The sandboxes of this machine, best first."""
+
+    def __init__(self, sandboxes: Sequence[Sandbox]) -> None:
+        self._sandboxes = sandboxes
+        self._chosen: Chosen | None = None
+        self._turn = asyncio.Lock()
+
+    async def choose(self) -> Chosen:
+        async with self._turn:
+            if self._chosen is None:
+                self._chosen = await self._try()
+            return self._chosen
+
+    async def _try(self) -> Chosen:
+        reasons: list[str] = []
+        remedies: list[str] = []
+        for sandbox in self._sandboxes:
+            found = await sandbox.available()
+            if found.ok:
+                return Chosen(sandbox)
+            reasons.append(found.reason)
+            remedies += [found.remedy] if found.remedy else []
+        remedy = f" To mend it: {remedies[0]}." if remedies else ""
+        owner = " Or the owner sets tools.exec.host to gateway, which runs commands on the machine itself."
+        return Chosen(None, f"no sandbox can start ({'; '.join(reasons) or 'none is installed'}).{remedy}{owner}")
+
+
+def probe_by(programs: Programs) -> Probe:
+    """The trial run a sandbox is given."""
+
+    async def probe(argv: Sequence[str]) -> Probed:
+        try:
+            finished = await programs.run(Start(tuple(argv), "/"), timeout_s=PROBE_S, limit=4_096)
+        except Unavailable as error:
+            return Probed(None, error.message)
+        return Probed(finished.code, finished.output.decode(errors="replace"))
+
+    return probe

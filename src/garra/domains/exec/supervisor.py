@@ -1,0 +1,281 @@
+"""Runs the commands of every session: where they may run, in the foreground or behind, and until when.
+
+What a command needs to be started is decided in `core.execplan`; this carries it out. A session sees its own commands
+only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from garra.core import execplan
+from garra.core.errors import ToolFailed, Unavailable
+from garra.core.execplan import Settings
+from garra.core.ids import SessionKey
+from garra.domains.exec.boxes import Boxes
+from garra.domains.exec.job import Facts, Job
+from garra.domains.exec.matching import match
+from garra.io.process.child import Child
+from garra.io.process.door import Programs, Start
+from garra.sdk.ports import Clock, Hit, Launch, Ran, Spawn
+from garra.sdk.sandbox import Plan, Sandbox, Wrapped
+from garra.sdk.tool import Origin
+
+KEPT, KEPT_S = 50, 1_800.0
+"""How many ended background commands are remembered, and for how many seconds."""
+MAX_RUNNING = 64
+"""Background commands of one session that may run at once."""
+TERMINAL = (40, 120)
+SHELLS = ("/bin/bash", "/usr/bin/bash", "/run/current-system/sw/bin/bash", "/bin/sh")
+
+Consent = Callable[[SessionKey, str], Awaitable[bool]]
+Notice = Callable[[SessionKey, Ran], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What commands on the machine itself are given: the owner's home and where programs are."""
+
+    home: str = "/"
+    path: tuple[str, ...] = ()
+
+
+class Supervisor:
+    """Every command of every session.
+
+    `consent` asks the owner at a terminal, once, whether commands may run without a sandbox; None where nobody sits.
+    `notice` hears of each background command that ended by itself.
+    """
+
+    def __init__(
+        self,
+        programs: Programs,
+        sandboxes: Sequence[Sandbox],
+        clock: Clock,
+        spawn: Spawn,
+        *,
+        new_id: Callable[[], str],
+        consent: Consent | None = None,
+        notice: Notice | None = None,
+        host: Host = Host(),
+    ) -> None:
+        self.programs, self.clock, self.spawn = programs, clock, spawn
+        self.boxes = Boxes(sandboxes)
+        self.host = host
+        self.notice = notice
+        self._new_id = new_id
+        self._consent = consent
+        self._consented: bool | None = None
+        self._asking = asyncio.Lock()
+        self._jobs: dict[SessionKey, dict[str, Job]] = {}
+
+    def exec_for(self, session_key: SessionKey, workspace: str, origin: Origin, settings: Settings) -> Commands:
+        """The commands of one session, as `sdk.ports.Exec`."""
+        return Commands(self, session_key, workspace, origin, settings)
+
+    def jobs(self, session_key: SessionKey) -> dict[str, Job]:
+        """What a session runs and remembers, oldest first."""
+        jobs = self._jobs.setdefault(session_key, {})
+        now = self.clock.monotonic()
+        ended = [job for job in jobs.values() if job.background and job.ended.is_set()]
+        old = [job for job in ended if now - job.ended_at > KEPT_S]
+        for job in {*old, *ended[: max(0, len(ended) - KEPT)]}:
+            del jobs[job.facts.id]
+        return jobs
+
+    def every(self) -> Mapping[SessionKey, Sequence[Ran]]:
+        """All commands that are running or remembered, for people."""
+        return {key: [job.whole() for job in self.jobs(key).values()] for key in list(self._jobs)}
+
+    async def stop(self, session_key: SessionKey, *, background: bool = False) -> int:
+        """End what a session runs in the foreground, and `background` commands too when asked; says how many."""
+        jobs = [job for job in self._jobs.get(session_key, {}).values() if background or not job.background]
+        running = [job for job in jobs if not job.ended.is_set()]
+        await asyncio.gather(*(job.kill() for job in running))
+        return len(running)
+
+    async def close(self) -> None:
+        """End everything."""
+        await asyncio.gather(*(self.stop(key, background=True) for key in list(self._jobs)))
+
+    async def allowed(self, session_key: SessionKey, reason: str) -> bool:
+        """Whether the owner lets commands run on the machine itself; asked once, the answer is kept."""
+        if self._consent is None:
+            return False
+        async with self._asking:
+            if self._consented is None:
+                self._consented = await self._consent(session_key, reason)
+            return self._consented
+
+    def new_id(self, session_key: SessionKey) -> str:
+        jobs = self._jobs.get(session_key, {})
+        while (name := self._new_id()) in jobs:
+            pass
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """The commands of one session, as `sdk.ports.Exec`."""
+
+    supervisor: Supervisor
+    session_key: SessionKey
+    workspace: str
+    origin: Origin
+    settings: Settings
+
+    async def run(self, launch: Launch, update: Callable[[str], None]) -> Ran:
+        execplan.check_command(launch.command)
+        execplan.check_environment(launch.env)
+        jobs = self.supervisor.jobs(self.session_key)
+        if sum(not job.ended.is_set() for job in jobs.values()) >= MAX_RUNNING:
+            raise ToolFailed(
+                f"{MAX_RUNNING} commands of this session are running; end some with the process tool first"
+            )
+        sandbox = await self._sandbox(launch)
+        root, workdir = await asyncio.to_thread(self._workdir, launch.workdir, shut_in=sandbox is not None)
+        child = await self._start(launch, Plan((), root, workdir), sandbox)
+        facts = Facts(self.supervisor.new_id(self.session_key), launch, workdir, launch.timeout_s)
+        job = Job(facts, child, self.supervisor.clock)
+        jobs[facts.id] = job
+        job.start(self.supervisor.spawn, update)
+        return await self._attend(job)
+
+    async def _sandbox(self, launch: Launch) -> Sandbox | None:
+        """The sandbox to run in; None for the machine itself. Raises ToolFailed when it may not run."""
+        chosen = await self.supervisor.boxes.choose()
+        where = execplan.place(
+            launch.host,
+            self.settings.host,
+            elevated=launch.elevated,
+            missing=None if chosen.sandbox else chosen.missing,
+            interactive=self.origin == "local",
+        )
+        match where:
+            case execplan.InSandbox():
+                return chosen.sandbox
+            case execplan.OnHost():
+                return None
+            case execplan.AskOwner(reason):
+                if await self.supervisor.allowed(self.session_key, reason):
+                    return None
+                raise ToolFailed(f"No command was run: {reason}", details={"kind": "no-sandbox"})
+            case execplan.Refused(reason):
+                raise ToolFailed(reason, details={"kind": "refused"})
+
+    def _workdir(self, asked: str, *, shut_in: bool) -> tuple[str, str]:
+        """The real workspace, and the real folder to start in, below it when shut in. Blocks."""
+        root = os.path.realpath(self.workspace)
+        if not os.path.isdir(root):  # noqa: PTH112
+            raise ToolFailed(f"the workspace {self.workspace} is gone")
+        if "\0" in asked or asked.startswith("~"):
+            raise ToolFailed(f"workdir: {asked!r} is no plain path; ~ is not expanded")
+        real = os.path.realpath(os.path.join(root, asked))  # noqa: PTH118
+        if shut_in and real != root and not real.startswith(root.rstrip("/") + "/"):
+            raise ToolFailed(f"workdir: {asked} is outside the workspace {root}")
+        if not os.path.isdir(real):  # noqa: PTH112
+            raise ToolFailed(f"workdir: {asked} is no folder")
+        return root, real
+
+    async def _start(self, launch: Launch, where: Plan, sandbox: Sandbox | None) -> Child:
+        """Start it in the folders of `where`; the rest of that plan is made here."""
+        shell = next(path for path in SHELLS if path == SHELLS[-1] or os.access(path, os.X_OK))
+        host = self.supervisor.host
+        lead = self.settings.path if sandbox else (*self.settings.path, *host.path)
+        home = where.workspace if sandbox else host.home
+        env = execplan.environment(home, launch.env, lead, terminal=launch.pty)
+        made = Wrapped((shell, "-c", launch.command), env, where.workdir, closed=False)
+        if sandbox:
+            plan = replace(where, argv=made.argv, env=env, network=self.settings.network, terminal=launch.pty)
+            made = sandbox.wrap(plan)
+        start = Start(
+            made.argv,
+            made.cwd,
+            made.env,
+            stdin=launch.background,
+            terminal=TERMINAL if launch.pty else None,
+            keep=not made.closed,
+            wrapper=made.closed,
+        )
+        try:
+            return await self.supervisor.programs.start(start)
+        except Unavailable as error:
+            raise ToolFailed(error.message) from None
+
+    async def _attend(self, job: Job) -> Ran:
+        launch = job.facts.launch
+        wait_ms = execplan.window_ms(launch.yield_ms, self.settings.yield_ms, background=launch.background)
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                await job.ended.wait()
+        except TimeoutError:
+            return self._to_background(job)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._drop(job))
+            raise
+        self.supervisor.jobs(self.session_key).pop(job.facts.id, None)
+        return job.whole()
+
+    async def _drop(self, job: Job) -> None:
+        await job.kill()
+        self.supervisor.jobs(self.session_key).pop(job.facts.id, None)
+
+    def _to_background(self, job: Job) -> Ran:
+        job.to_background()
+        if self.settings.notify and self.supervisor.notice:
+            self.supervisor.spawn(self._tell(job), f"end of {job.facts.id}")
+        return job.fresh()
+
+    async def _tell(self, job: Job) -> None:
+        await job.ended.wait()
+        if job.status != "killed" and self.supervisor.notice:
+            self.supervisor.notice(self.session_key, job.whole())
+
+    def _job(self, session: str) -> Job:
+        job = self.supervisor.jobs(self.session_key).get(session)
+        if job is None or not job.background:
+            raise ToolFailed(f"there is no command {session} here; action list shows them")
+        return job
+
+    def running(self) -> Sequence[Ran]:
+        jobs = self.supervisor.jobs(self.session_key).values()
+        return [job.ran(job.output.last(200)) for job in reversed(jobs) if job.background]
+
+    async def poll(self, session: str, wait_ms: int = 0) -> Ran:
+        job = self._job(session)
+        if wait_ms > 0 and not job.ended.is_set() and job.polled == job.output.total:
+            job.news.clear()
+            try:
+                async with asyncio.timeout(wait_ms / 1000):
+                    await job.news.wait()
+            except TimeoutError:
+                pass
+        return job.fresh()
+
+    def log(self, session: str, offset: int, limit: int) -> str:
+        lines = self._job(session).whole().output.split("\n")
+        start = offset if offset >= 0 else max(0, len(lines) + offset)
+        return "\n".join(lines[start : start + limit])
+
+    async def send(self, session: str, data: bytes) -> Ran:
+        job = self._job(session)
+        try:
+            async with asyncio.timeout(10):
+                await job.child.stdin.write(data)
+        except TimeoutError:
+            raise ToolFailed(f"{session} does not read its input") from None
+        except Unavailable as error:
+            raise ToolFailed(f"{session}: {error.message}; start it with background or pty to give it input") from None
+        await self.supervisor.clock.sleep(0.1)
+        return job.fresh()
+
+    async def kill(self, session: str) -> Ran:
+        job = self._job(session)
+        await job.kill()
+        return job.fresh()
+
+    async def match(self, pattern: str, texts: Sequence[tuple[str, bytes]], limit: int) -> list[Hit]:
+        return await match(self.supervisor.programs, pattern, texts, limit)

@@ -1,0 +1,210 @@
+"""Starts children. Nothing else in Garra may."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Literal
+
+from garra.core.errors import Unavailable
+from garra.io.process.child import Born, Child, kill_group
+
+STUB = str(Path(__file__).with_name("stub.py"))
+LINUX = sys.platform == "linux"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one child may use. `memory` bounds address space, which many runtimes reserve without using: off."""
+
+    files: int = 4_096
+    processes: int = 4_096
+    file_bytes: int = 8 << 30
+    memory: int | None = None
+    cpu_s: int | None = None
+
+    def options(self) -> list[str]:
+        named = {
+            "CORE": 0,
+            "NOFILE": self.files,
+            "NPROC": self.processes,
+            "FSIZE": self.file_bytes,
+            "AS": self.memory,
+            "CPU": self.cpu_s,
+        }
+        return [f"limit={name}:{value}" for name, value in named.items() if value is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A program to start. `argv[0]` is an absolute path; `env` is all it gets.
+
+    `stderr` merges into the output, is dropped, or comes apart. `terminal` (rows, columns) gives it a terminal of its
+    own instead of pipes. `keep` has everything it started ended with it, even what left its group. `wrapper` says that
+    the program proper stands below one that sees to that itself. `bare` starts a program of our own without limits.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    stdin: bool = False
+    stderr: Literal["merge", "drop", "apart"] = "merge"
+    terminal: tuple[int, int] | None = None
+    limits: Limits = Limits()
+    keep: bool = False
+    wrapper: bool = False
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a short program ended. `code` None: it was out of time."""
+
+    code: int | None
+    output: bytes
+    truncated: bool = False
+
+
+def command(start: Start) -> list[str]:
+    """The argv with our stub before it."""
+    options = [f"parent={os.getpid()}", "oom=500"]
+    if not start.bare:
+        options += start.limits.options()
+    if start.terminal:
+        options.append("tty")
+    if start.keep:
+        options.append("keep")
+    return [sys.executable, "-I", "-S", STUB, *options, "--", *start.argv]
+
+
+def _taken(stream: IO[bytes] | None) -> int | None:
+    """The descriptor of a stream, which is then ours alone to close."""
+    if stream is None:
+        return None
+    fd = os.dup(stream.fileno())
+    stream.close()
+    return fd
+
+
+def _plain(start: Start) -> Born:
+    errors = {"merge": subprocess.STDOUT, "drop": subprocess.DEVNULL, "apart": subprocess.PIPE}
+    process = subprocess.Popen(
+        command(start),
+        cwd=start.cwd,
+        env=dict(start.env),
+        stdin=subprocess.PIPE if start.stdin else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=errors[start.stderr],
+        bufsize=0,
+        start_new_session=True,
+    )
+    out, err, inp = (_taken(stream) for stream in (process.stdout, process.stderr, process.stdin))
+    return Born(process, out, err, inp, start.keep, start.wrapper)
+
+
+def _terminal(start: Start, size: tuple[int, int]) -> Born:
+    import termios  # noqa: PLC0415 - absent where there are no terminals of this kind
+
+    ours, theirs = os.openpty()
+    try:
+        termios.tcsetwinsize(ours, size)
+        process = subprocess.Popen(
+            command(start),
+            cwd=start.cwd,
+            env=dict(start.env),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    return Born(process, ours, None, os.dup(ours), start.keep, start.wrapper)
+
+
+def _born(start: Start) -> Born:
+    try:
+        return _terminal(start, start.terminal) if start.terminal else _plain(start)
+    except OSError as error:
+        missing = error.filename if error.filename != sys.executable else start.argv[0]
+        raise Unavailable(f"cannot start {start.argv[0]}: {error.strerror}: {missing}") from None
+    except ValueError as error:
+        raise Unavailable(f"cannot start {start.argv[0]}: {error}") from None
+
+
+def _unwanted(born: asyncio.Future[Born]) -> None:
+    if not born.cancelled() and born.exception() is None:
+        kill_group(born.result().process.pid)
+        Child(born.result()).close()
+
+
+class Programs:
+    """The door. Children are started by one thread that lives as long as this does; `close` ends them all.
+
+    The thread matters: the kernel ends a child with the thread that started it.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="programs")
+        self._children: set[Child] = set()
+
+    async def start(self, start: Start) -> Child:
+        """Raises Unavailable when it cannot be started."""
+        born = asyncio.get_running_loop().run_in_executor(self._thread, _born, start)
+        try:
+            child = Child(await asyncio.shield(born))
+        except asyncio.CancelledError:
+            born.add_done_callback(_unwanted)
+            raise
+        self._children.add(child)
+        child.ended(lambda: self._children.discard(child))
+        return child
+
+    async def run(self, start: Start, *, given: bytes = b"", timeout_s: float = 30.0, limit: int = 1 << 20) -> Finished:
+        """Run a short program to its end, with `given` as its input; at most `limit` bytes of output are kept.
+
+        Raises Unavailable when it cannot be started.
+        """
+        child = await self.start(start)
+        kept = bytearray()
+        size = 0
+
+        async def feed() -> None:
+            with contextlib.suppress(Unavailable):  # a program need not read what it is given
+                await child.stdin.write(given)
+            child.stdin.close()
+
+        async def hear() -> int:
+            nonlocal size
+            while child.stdout is not None and (data := await child.stdout.read()):
+                size += len(data)
+                kept.extend(data[: max(0, limit - len(kept))])
+            return await child.wait()
+
+        try:
+            async with asyncio.timeout(timeout_s):
+                _, code = await asyncio.gather(feed() if start.stdin else asyncio.sleep(0), hear())
+        except TimeoutError:
+            return Finished(None, bytes(kept), size > limit)
+        finally:
+            await asyncio.shield(child.kill())
+            child.close()
+        return Finished(code, bytes(kept), size > limit)
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    async def close(self) -> None:
+        """End every child, and start no more."""
+        await asyncio.gather(*(child.kill() for child in list(self._children)))
+        self._thread.shutdown(wait=False)

@@ -1,0 +1,190 @@
+"""The first thing a child runs: it puts the limits on itself, then becomes the program.
+
+It is started as a script, in isolation (`python -I -S stub.py OPTION… -- ARGV…`), and so imports nothing of ours.
+Doing this here, and not between fork and exec in the gateway, keeps the start of a child free of our threads' locks.
+
+Options: `parent=PID` die with it · `limit=NAME:VALUE` · `oom=SCORE` · `tty` take standard input as the terminal ·
+`keep` stay above the program, and at its end or ours end all it left behind, whatever group it moved to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+GRACE_S = 0.4
+CANNOT_RUN = 126
+
+
+def prctl(option: int, value: int) -> None:
+    import ctypes  # noqa: PLC0415 - a millisecond that most children need not pay
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def limit(value: str) -> None:
+    import resource  # noqa: PLC0415 - absent where there are no limits
+
+    name, _, number = value.partition(":")
+    kind, wanted = getattr(resource, f"RLIMIT_{name}"), int(number)
+    _, most = resource.getrlimit(kind)
+    wanted = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(kind, (wanted, wanted))
+
+
+def die_with(parent: str) -> None:
+    if sys.platform == "linux":
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != int(parent):  # it ended before we could ask
+            sys.exit(CANNOT_RUN)
+
+
+def take_terminal(_: str) -> None:
+    import fcntl  # noqa: PLC0415 - only with a terminal
+    import termios  # noqa: PLC0415
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def be_killed_first(score: str) -> None:
+    """When memory runs out, the kernel takes this child and not the gateway."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 - no pathlib here
+        file.write(score)
+
+
+STEPS = {"limit": limit, "parent": die_with, "tty": take_terminal, "oom": be_killed_first}
+
+
+def become(argv: Sequence[str]) -> NoReturn:
+    try:
+        os.execv(argv[0], list(argv))
+    except OSError as error:
+        sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
+        sys.stderr.flush()
+        os._exit(CANNOT_RUN)
+
+
+def parents() -> dict[int, int]:
+    """The parent of every process, by number; empty where the kernel does not tell."""
+    found = {}
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 - no pathlib here
+    except OSError:
+        return {}
+    for name in names:
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+    return found
+
+
+def below(root: int) -> list[int]:
+    """Every process below `root`, nearest first."""
+    children: dict[int, list[int]] = {}
+    for pid, parent in parents().items():
+        children.setdefault(parent, []).append(pid)
+    found: list[int] = []
+    waiting = [root]
+    while waiting:
+        found += (nearest := [pid for parent in waiting for pid in children.get(parent, ())])
+        waiting = nearest
+    return found
+
+
+def signal_all(pids: Sequence[int], number: int) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def reap() -> bool:
+    """Collect what ended; false when nothing is left."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return False
+        if pid == 0:
+            return True
+
+
+def end_all(first: int) -> None:
+    """End everything below us: `first` as the signal, then, after a moment, the one that cannot be refused."""
+    import time  # noqa: PLC0415 - a script of its own
+
+    signal_all(below(os.getpid()), first)
+    deadline = time.monotonic() + GRACE_S
+    while reap():
+        if first == signal.SIGKILL or time.monotonic() > deadline:
+            signal_all(below(os.getpid()), signal.SIGKILL)
+        time.sleep(0.01)
+
+
+class _Ended(BaseException):
+    """Somebody asks the keeper to end it all."""
+
+
+def _asked(_: int, __: FrameType | None) -> NoReturn:
+    raise _Ended
+
+
+def keep(argv: Sequence[str]) -> NoReturn:
+    """Run `argv` as a child and stay until all it started is gone; then end as it ended."""
+    asked = (signal.SIGTERM, signal.SIGHUP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, asked)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    child = os.fork()
+    if child == 0:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, asked)
+        become(argv)
+    for number in (signal.SIGINT, signal.SIGQUIT):  # keys of the terminal are for the program
+        signal.signal(number, signal.SIG_IGN)
+    for number in asked:
+        signal.signal(number, _asked)
+    status = 0
+    first = signal.SIGTERM
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, asked)
+        while (ended := os.wait())[0] != child:
+            pass
+        status, first = ended[1], signal.SIGKILL
+    except _Ended:
+        status = signal.SIGTERM
+    signal.pthread_sigmask(signal.SIG_BLOCK, asked)
+    end_all(first)
+    leave(status)
+
+
+def leave(status: int) -> NoReturn:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+        os.kill(os.getpid(), number)
+    os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else CANNOT_RUN)
+
+
+def main(args: Sequence[str]) -> NoReturn:
+    split = args.index("--")
+    options, argv = args[:split], args[split + 1 :]
+    for option in options:
+        name, _, value = option.partition("=")
+        if name in STEPS:
+            STEPS[name](value)
+    if "keep" in options:
+        keep(argv)
+    become(argv)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,78 @@
+"""What a sandbox implements: it turns a command into one that is shut in.
+
+A sandbox starts nothing itself. It says whether it works on this machine, and writes the argv that the one process
+door then runs. What every sandbox must give: nothing of the machine can be written outside the workspace and the
+command's own temporary folder, the owner's files cannot be read, the network is off unless the plan allows it, no
+capability is held, and nothing inside outlives the program that is started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One command to shut in.
+
+    `argv` starts with an absolute path. `workspace` is a real path, seen inside at that same path; `workdir` is it or
+    below it. `env` is the whole environment of the command. `terminal` is true when it gets a terminal of its own.
+    """
+
+    argv: tuple[str, ...]
+    workspace: str
+    workdir: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    network: bool = False
+    terminal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """What the process door is to run.
+
+    `env` and `cwd` are those of the wrapper. `closed` is true when the end of the wrapper is the end, by the kernel,
+    of everything inside; else the process door watches over what is left behind.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a sandbox works here; when not, `reason` says why and `remedy` what a person can do, one line each."""
+
+    ok: bool
+    reason: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """How a trial run ended: `code` None when it could not start or took too long."""
+
+    code: int | None
+    output: str
+
+
+Probe = Callable[[Sequence[str]], Awaitable[Probed]]
+"""Runs an argv to its end with a bare environment, at most five seconds, and gives back what it said."""
+
+
+class Sandbox(Protocol):
+    """One way to shut a command in. It is made with the keyword argument `probe` (a `Probe`)."""
+
+    name: str
+
+    async def available(self) -> Availability:
+        """Try it for real, once; the host keeps the answer."""
+        ...
+
+    def wrap(self, plan: Plan) -> Wrapped:
+        """The command, shut in. Pure: it touches nothing."""
+        ...
