@@ -241,6 +241,24 @@ def _changed(knock: Knock, device: Device) -> bool:
     return knock.platform != device.platform or bool(family)
 
 
+def wish(connect: Connect, scopes: tuple[str, ...]) -> Pending:
+    """What a signed connect asks to be granted; without an id until it has to wait."""
+    device, client = connect.device, connect.client
+    assert device is not None
+    return Pending(
+        "",
+        device.id,
+        device.public_key,
+        client.id,
+        client.mode,
+        connect.role,
+        scopes,
+        plain(client.platform),
+        plain(client.device_family),
+        client.display_name or "",
+    )
+
+
 def widened(grant: Grant | None, scopes: tuple[str, ...], token_hash: str, now_ms: int) -> Grant:
     """`grant` with `scopes` added and one new token; earlier tokens end when the rights grow."""
     if grant is None or grant.revoked_at is not None:

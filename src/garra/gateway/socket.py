@@ -1,0 +1,245 @@
+"""One WebSocket as bytes: upgrade, whole messages in, whole messages out, and never more in memory than allowed.
+
+The framing is the `websockets` library's sans-I/O protocol under uvicorn's server; there is no task, no queue and no
+compression context per connection, so an idle one costs little. What is written while the other side does not read
+waits here: droppable events are dropped early, and who holds back too much is cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import MutableSet
+from typing import Any, Final, Protocol, cast
+
+from websockets.exceptions import InvalidState
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request as Upgrade
+from websockets.server import ServerProtocol
+
+from garra.core import frames
+
+DROP_BYTES: Final = 1 << 20
+"""Above this many waiting bytes a droppable event is not kept: its successor repeats what it said."""
+
+EVENT_BYTES: Final = 8 << 20
+"""Above this many waiting bytes another event cuts the connection; responses may fill `frames.BUFFERED_BYTES`."""
+
+JOIN_BYTES: Final = 16 << 10
+"""Up to this size parts are copied into one write; above it they are written side by side, and stay shared."""
+
+GRACE_S: Final = 5.0
+
+
+class Guest(Protocol):
+    """Who sits behind a socket. None of these may raise."""
+
+    def received(self, data: bytes) -> None: ...
+
+    def ponged(self) -> None: ...
+
+    def slow(self) -> None: ...
+
+    def lost(self) -> None: ...
+
+
+class Porter(Protocol):
+    """Who decides about an upgrade."""
+
+    def enter(self, socket: Socket, upgrade: Upgrade) -> Guest | tuple[int, str]:
+        """The guest for this socket, or the HTTP status and text of a refusal."""
+        ...
+
+    def seated(self, guest: Guest) -> None:
+        """The upgrade is answered; the guest may be spoken to."""
+        ...
+
+
+class Framing(ServerProtocol):
+    """The library's protocol, which says nothing about a message that is too large."""
+
+    def fail(self, code: int, reason: str = "") -> None:
+        super().fail(code, "" if code == 1009 else reason)
+
+
+class Socket(asyncio.Protocol):
+    """One connection after its HTTP upgrade, as uvicorn's `ws` protocol."""
+
+    __slots__ = ("_closing", "_crowd", "_guest", "_held", "_paused", "_pieces", "_porter", "_timer", "_transport",
+                 "_waiting", "_wire", "address")  # fmt: skip
+
+    def __init__(self, porter: Porter, crowd: MutableSet[Any]) -> None:
+        self._porter = porter
+        self._crowd = crowd
+        self._wire = Framing(max_size=frames.PREAUTH_BYTES)
+        self._guest: Guest | None = None
+        self._held: deque[tuple[bytes, ...]] | None = None
+        self._waiting = 0
+        self._paused = False
+        self._closing = False
+        self._pieces: list[bytes] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.address = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self.address = str(peer[0]) if isinstance(peer, tuple) else ""
+        self._crowd.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closing = True
+        self._crowd.discard(self)
+        self._held = None
+        if self._timer:
+            self._timer.cancel()
+        if self._guest:
+            self._guest.lost()
+
+    def data_received(self, data: bytes) -> None:
+        self._wire.receive_data(data)
+        for event in self._wire.events_received():
+            if isinstance(event, Frame):
+                self._frame(event)
+            elif isinstance(event, Upgrade):
+                self._upgrade(event)
+        self._flush()
+
+    def _flush(self) -> None:
+        output = self._wire.data_to_send()
+        if output and not self._transport.is_closing():
+            self._transport.write(b"".join(output))
+        if self._wire.parser_exc is not None or (self._wire.close_rcvd and not self._transport.is_closing()):
+            self._closing = True
+            self._transport.close()
+
+    def _upgrade(self, upgrade: Upgrade) -> None:
+        answer = self._porter.enter(self, upgrade)
+        refused = isinstance(answer, tuple)
+        if isinstance(answer, tuple):
+            response = self._wire.reject(*answer)
+        else:
+            self._guest = answer
+            response = self._wire.accept(upgrade)
+            refused = response.status_code != 101
+        self._wire.send_response(response)
+        self._flush()
+        if refused:
+            self._closing = True
+            self._transport.close()
+        elif self._guest:
+            self._porter.seated(self._guest)
+
+    def _frame(self, frame: Frame) -> None:
+        if self._guest is None or self._closing:
+            return
+        match frame.opcode:
+            case Opcode.TEXT | Opcode.BINARY if frame.fin:
+                self._guest.received(bytes(frame.data))
+            case Opcode.TEXT | Opcode.BINARY:
+                self._pieces = [bytes(frame.data)]
+            case Opcode.CONT:
+                self._continued(frame, self._guest)
+            case Opcode.PONG:
+                self._guest.ponged()
+
+    def _continued(self, frame: Frame, guest: Guest) -> None:
+        pieces = self._pieces or []
+        pieces.append(bytes(frame.data))
+        self._pieces = None if frame.fin else pieces
+        if frame.fin:
+            guest.received(b"".join(pieces))
+
+    def widen(self) -> None:
+        """The other side is known now: allow the full message size."""
+        self._wire.max_message_size = frames.FRAME_BYTES
+
+    @property
+    def open(self) -> bool:
+        return not self._closing
+
+    @property
+    def buffered(self) -> int:
+        """Bytes that wait for the other side to read."""
+        return self._waiting + self._transport.get_write_buffer_size()
+
+    def send(self, *parts: bytes, droppable: bool = False, limit: int = EVENT_BYTES) -> None:
+        """One text message of these parts. Never blocks; nothing happens on a closing socket."""
+        if self._closing:
+            return
+        if self._paused:
+            self._hold(parts, droppable, limit)
+        else:
+            self._write(parts)
+
+    def _write(self, parts: tuple[bytes, ...]) -> None:
+        size = sum(map(len, parts))
+        if size <= JOIN_BYTES:
+            self._transport.write(b"".join((_head(size), *parts)))
+        else:
+            self._transport.writelines((_head(size), *parts))
+
+    def _hold(self, parts: tuple[bytes, ...], droppable: bool, limit: int) -> None:  # noqa: FBT001 - two facts of send
+        if droppable and self._waiting > DROP_BYTES:
+            return
+        if self._held is None:
+            self._held = deque()
+        self._held.append(parts)
+        self._waiting += sum(map(len, parts))
+        if self.buffered > limit and self._guest:
+            self._forget()
+            self._guest.slow()
+
+    def _forget(self) -> None:
+        self._held = None
+        self._waiting = 0
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        while self._held and not self._paused:
+            parts = self._held.popleft()
+            self._waiting -= sum(map(len, parts))
+            self._write(parts)
+
+    def ping(self) -> None:
+        """A ping with an empty payload."""
+        if not self._closing:
+            self._wire.send_ping(b"")
+            self._flush()
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Say goodbye after what waits, and give the other side a moment to answer."""
+        if self._closing:
+            return
+        for parts in self._held or ():
+            self._write(parts)
+        self._forget()
+        self._closing = True
+        try:
+            self._wire.send_close(code, frames.reason(reason))
+        except InvalidState:
+            self.abort()
+            return
+        self._flush()
+        self._timer = asyncio.get_running_loop().call_later(GRACE_S, self.abort)
+
+    def abort(self) -> None:
+        """Drop the connection without farewell."""
+        self._closing = True
+        self._transport.abort()
+
+    def shutdown(self) -> None:
+        """What uvicorn calls when the server ends."""
+        self.close(1012, "service restart")
+
+
+def _head(size: int) -> bytes:
+    """The head of an unmasked, unfragmented text frame (RFC 6455, 5.2)."""
+    if size < 126:
+        return bytes((0x81, size))
+    if size < 65_536:
+        return b"\x81\x7e" + size.to_bytes(2, "big")
+    return b"\x81\x7f" + size.to_bytes(8, "big")
