@@ -1,0 +1,41 @@
+"""`garra gateway run`: the resident process, in the foreground."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+from garra.core.errors import UserError
+from garra.faces.cli import parsing, place, table
+
+BINDS = ("loopback", "lan", "auto", "custom", "tailnet")
+
+
+def run(arguments: Sequence[str]) -> int:
+    rows = "\n".join(f"  garra {row.name:<16} {row.summary}" for row in table.below("gateway"))
+    parser = parsing.parser(
+        "gateway run", "Run the gateway in the foreground, until it is stopped.", epilog=f"See also:\n{rows}"
+    )
+    parser.add_argument("--port", type=int, metavar="N", help="listen here instead of gateway.port (18789)")
+    parser.add_argument("--bind", choices=BINDS, help="who can reach it: loopback is this machine alone")
+    parser.add_argument("--token", metavar="TEXT", help="the shared token, instead of gateway.auth.token")
+    parser.add_argument("--force", action="store_true", help="end another gateway of ours that holds the port")
+    parser.add_argument("--verbose", action="store_true", help="log more, and to standard error")
+    parser.add_argument(
+        "--allow-unconfigured", action="store_true", help="start without a configuration (it always may)"
+    )
+    asked = parser.parse_args(list(arguments))
+    if asked.port is not None and not 0 <= asked.port < 65_536:
+        raise UserError(f"--port: {asked.port} is no port; a port is a number from 1 to 65535")
+    here = place.here()
+    app = importlib.import_module("garra.app")  # the whole house: loaded only to run it
+    code: int = app.serve(
+        here.paths,
+        here.env,
+        port=asked.port,
+        bind=asked.bind,
+        token=asked.token,
+        force=asked.force,
+        verbose=asked.verbose,
+    )
+    return code
