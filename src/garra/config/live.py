@@ -5,28 +5,44 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path as FilePath
 
-from garra.config.load import Snapshot, load
+from garra.config.load import Snapshot, keep, load
 from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.config.write import Writer
+from garra.io.clock import SystemClock
 from garra.io.env import Environment
+from garra.sdk.ports import Clock
 
 log = logging.getLogger(__name__)
 
 Subscriber = Callable[[Config, Config], None]
+Seen = tuple[tuple[int, int, int] | None, ...]
 
 
 class Live:
-    """Holds the snapshot that serves. Run `watch()` as a task to follow edits of the file."""
+    """Holds the snapshot that serves. Run `watch()` as a task to follow edits of the file.
 
-    def __init__(self, paths: Paths, env: Environment, snapshot: Snapshot | None = None) -> None:
+    When the file breaks, the configuration that served goes on serving and `snapshot.valid` turns false.
+    """
+
+    def __init__(
+        self, paths: Paths, env: Environment, snapshot: Snapshot | None = None, clock: Clock | None = None
+    ) -> None:
         """Reads the file when no snapshot is given (so make it in a thread, or before the loop runs)."""
         self.paths = paths
         self.env = env
         self.writer = Writer(paths, env)
+        self._clock = clock or SystemClock()
         self._snapshot = snapshot or load(paths, env)
+        self._seen = self._look()
         self._subscribers: list[Subscriber] = []
+        self._reloading = asyncio.Lock()
+        with suppress(OSError):  # a read-only state folder keeps no copy
+            keep(paths, self._snapshot)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -43,10 +59,58 @@ class Live:
 
     async def reload(self) -> Snapshot:
         """Read the file again, now. A broken file leaves the old configuration serving."""
-        self._snapshot = await asyncio.to_thread(load, self.paths, self.env)
+        async with self._reloading:
+            self._seen, found = await asyncio.to_thread(self._read)
+            self._adopt(found)
         return self._snapshot
 
     async def watch(self, period_s: float = 1.0) -> None:
-        """Follow the file until cancelled."""
+        """Follow the file, and the files it includes, until cancelled; `gateway.reload.mode` `off` is obeyed."""
         while True:
-            await asyncio.sleep(period_s)
+            await self._clock.sleep(period_s)
+            if self.config.gateway.reload.mode != "off" and await asyncio.to_thread(self._look) != self._seen:
+                await self.reload()
+
+    def _read(self) -> tuple[Seen, Snapshot]:
+        seen = self._look()  # before the file is read: an edit meanwhile is then seen the next time
+        found = load(self.paths, self.env)
+        with suppress(OSError):
+            keep(self.paths, found)
+        return seen, found
+
+    def _look(self) -> Seen:
+        """What the watched files look like from outside: a replaced file has another inode."""
+        names = (self.paths.config_file, *map(FilePath, self._snapshot.included))
+        return tuple(_stamp(path) for path in names)
+
+    def _adopt(self, found: Snapshot) -> None:
+        old = self._snapshot
+        if not found.valid:
+            found = _serving(found, old)
+            if old.valid:
+                log.error(
+                    "%s is not valid, the former configuration serves on: %s", self.paths.config_file, _why(found)
+                )
+            self._snapshot = found
+            return
+        self._snapshot = found
+        if found.config != old.config:
+            for changed in tuple(self._subscribers):
+                changed(old.config, found.config)
+
+
+def _serving(broken: Snapshot, old: Snapshot) -> Snapshot:
+    """The broken file's snapshot, with the configuration that served before and the files to watch."""
+    return replace(broken, config=old.config, source=old.source, included=broken.included or old.included)
+
+
+def _why(snapshot: Snapshot) -> str:
+    return str(snapshot.issues[0]) if snapshot.issues else "unknown"
+
+
+def _stamp(path: FilePath) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

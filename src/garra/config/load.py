@@ -1,26 +1,24 @@
-"""From the file to a typed snapshot: read, include, substitute, migrate, validate. Bad content is a state, no error."""
+"""From the file to a typed snapshot: read, include, update, substitute, validate. Bad content is a state, no error."""
 
 from __future__ import annotations
 
-import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import pyjson5
-from pydantic import ValidationError
-
+from garra.config.issue import Issue
 from garra.config.paths import Paths
 from garra.config.sections import Config
+from garra.config.source import Source, digest, interpret, read
+from garra.config.validate import check
+from garra.core import json5
+from garra.core.errors import Unavailable
+from garra.core.redact import SENTINEL
 from garra.io.env import Environment
+from garra.io.files import atomic
 
-
-@dataclass(frozen=True, slots=True)
-class Issue:
-    """One thing to say about one place: `path` is dotted, such as `models.providers.x.models[0].name`."""
-
-    path: str
-    message: str
+__all__ = ["Issue", "Snapshot", "digest", "keep", "last_good", "load", "snapshot_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +26,9 @@ class Snapshot:
     """The configuration as it was at one moment.
 
     `config` always serves: from the file when that is `valid`, else from the last good one, else the defaults
-    (`source` says which). `parsed` is the file as written, `resolved` is after includes and variables;
-    `hash` is the SHA-256 of `raw` in hex; `included` names the further files that were read.
+    (`source` says which). `raw` is the file's text and `hash` its SHA-256 in hex, also when the file is broken;
+    `parsed` is the file as written, `resolved` after includes and variables; `included` names the further files that
+    were read, `env` holds the process's variables with those of `.env` and `env.vars` beneath.
     """
 
     config: Config
@@ -43,25 +42,89 @@ class Snapshot:
     issues: tuple[Issue, ...] = ()
     warnings: tuple[Issue, ...] = ()
     included: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
     env: Environment = field(default_factory=lambda: Environment({}))
 
 
-def digest(raw: str) -> str:
-    """The hash by which a configuration file's content is known: SHA-256 in hex."""
-    return hashlib.sha256(raw.encode()).hexdigest()
-
-
 def load(paths: Paths, env: Mapping[str, str]) -> Snapshot:
-    """Read the configuration. Never raises for bad content."""
+    """Read the configuration. Never raises for bad content: then the last good one serves, and `issues` say why."""
     environment = env if isinstance(env, Environment) else Environment(env)
+    found = snapshot_of(read(paths, environment))
+    if found.valid:
+        return found
+    good = last_good(paths, environment)
+    return replace(found, config=good.config, source="last-good") if good is not None else found
+
+
+def snapshot_of(source: Source) -> Snapshot:
+    """What one text comes to, by itself; the defaults when it is not valid."""
+    checked = check(source.resolved, source.missing) if not source.issues else None
+    config = checked.config if checked is not None else None
+    issues = (*source.issues, *(checked.issues if checked is not None else ()))
+    warnings = (*source.notes, *(checked.warnings if checked is not None else ()))
+    return Snapshot(
+        config=config if config is not None else Config(),
+        valid=config is not None,
+        exists=source.exists,
+        source="file" if config is not None and source.exists else "defaults",
+        raw=source.raw,
+        hash=digest(source.raw),
+        parsed=source.parsed,
+        resolved=source.resolved,
+        issues=_placed(source, issues),
+        warnings=_placed(source, warnings),
+        included=tuple(source.files),
+        files=source.files,
+        env=source.env,
+    )
+
+
+def _placed(source: Source, issues: tuple[Issue, ...]) -> tuple[Issue, ...]:
+    """The issues with their lines in the main file."""
+    if not source.parsed or not any(found.at and not found.line for found in issues):
+        return issues
     try:
-        raw = paths.config_file.read_text()
-    except FileNotFoundError:
-        return Snapshot(Config(), True, False, "defaults", "", digest(""), {}, {}, env=environment)
+        root = json5.parse(source.raw)
+    except json5.Broken:  # a leniency of the fast parser: no lines then
+        return issues
+    return tuple(
+        replace(found, line=json5.line_of(source.raw, root, found.at)) if found.at and not found.line else found
+        for found in issues
+    )
+
+
+def last_good(paths: Paths, env: Environment) -> Snapshot | None:
+    """The last configuration that was valid, with the includes of that time; None when there is none to be had."""
     try:
-        parsed = pyjson5.decode(raw)
-        config = Config.model_validate(parsed)
-    except (ValueError, ValidationError) as fault:
-        issue = Issue("", str(fault).splitlines()[0])
-        return Snapshot(Config(), False, True, "defaults", raw, digest(raw), {}, {}, (issue,), env=environment)
-    return Snapshot(config, True, True, "file", raw, digest(raw), parsed, parsed, env=environment)
+        raw = atomic.read(paths.last_good)
+        found = snapshot_of(interpret(raw, paths, env, kept=_kept_files(paths)))
+    except (FileNotFoundError, Unavailable):
+        return None
+    return found if found.valid else None
+
+
+def _kept_files(paths: Paths) -> dict[str, str]:
+    try:
+        found = json.loads(atomic.read(_includes(paths)))
+    except (FileNotFoundError, Unavailable, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _includes(paths: Paths) -> Any:
+    return paths.last_good.with_name(paths.last_good.name + ".includes")
+
+
+def keep(paths: Paths, snapshot: Snapshot) -> None:
+    """Remember a valid configuration as the last good one. Anything else is left alone, so it never displaces that."""
+    if not snapshot.valid or not snapshot.exists or SENTINEL in snapshot.raw:
+        return
+    try:
+        same = atomic.read(paths.last_good) == snapshot.raw and _kept_files(paths) == dict(snapshot.files)
+    except (FileNotFoundError, Unavailable):
+        same = False
+    if same:
+        return
+    if snapshot.files or _includes(paths).exists():
+        atomic.write(_includes(paths), json.dumps(dict(snapshot.files)).encode())
+    atomic.write(paths.last_good, snapshot.raw.encode())

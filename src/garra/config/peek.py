@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pyjson5
-
+from garra.config import source
 from garra.config.paths import Paths
+from garra.io.env import Environment
 
 
 def peek(paths: Paths, env: Mapping[str, str]) -> dict[str, Any]:
     """The configuration as plain values, included and substituted; empty when the file is absent or broken."""
-    try:
-        found = pyjson5.decode(paths.config_file.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    found = source.read(paths, env if isinstance(env, Environment) else Environment(env))
+    return {} if found.issues else found.resolved

@@ -7,6 +7,7 @@ that name a line and a column.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -211,3 +212,13 @@ def line_of(text: str, root: Node, path: Path) -> int:
             break
         node = below
     return text.count("\n", 0, node.start) + 1
+
+
+def leaves(node: Node, at: Path = ()) -> Iterator[tuple[Path, Node]]:
+    """Every single value with its path."""
+    for member in node.members:
+        yield from leaves(member.value, (*at, member.key))
+    for index, item in enumerate(node.items):
+        yield from leaves(item.value, (*at, index))
+    if node.kind in ("text", "word"):
+        yield at, node

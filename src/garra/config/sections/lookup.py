@@ -1,0 +1,105 @@
+"""What the sections say about a place: found by its keys, without values."""
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from garra.config.sections.fields import Closed, Section
+from garra.config.sections.root import Config
+from garra.core.dotted import Path
+from garra.core.secret import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the configuration: `known` when the sections name it, `secret` when it holds one.
+
+    `free` places hold what somebody else defines; `closed` is the value that an unknown choice is read as;
+    `required` places have no default.
+    """
+
+    known: bool
+    secret: bool = False
+    free: bool = False
+    required: bool = False
+    closed: str | bool | None = None
+
+
+@cache
+def _fields(section: type[Section]) -> Mapping[str, FieldInfo]:
+    """A section's fields by their keys in the file."""
+    return {field.alias or name: field for name, field in section.model_fields.items()}
+
+
+def _unwrapped(annotation: Any) -> tuple[Any, ...]:
+    """The plain alternatives of an annotation."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _unwrapped(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return tuple(inner for branch in get_args(annotation) for inner in _unwrapped(branch))
+    return (annotation,)
+
+
+def _section(annotation: Any) -> type[Section] | None:
+    found = (kind for kind in _unwrapped(annotation) if isinstance(kind, type) and not get_origin(kind))
+    return next((kind for kind in found if issubclass(kind, Section)), None)
+
+
+def _inner(annotation: Any, part: str | int) -> Any:
+    """The annotation below an object or list without fields of its own; None when nothing may stand there."""
+    for kind in _unwrapped(annotation):
+        origin, inner = get_origin(kind), get_args(kind)
+        if kind is Any:
+            return Any
+        if origin is dict and isinstance(part, str):
+            return inner[1]
+        if origin is tuple and isinstance(part, int):
+            return inner[0]
+    return None
+
+
+def place(path: Path) -> Place:
+    """What the sections say about a path."""
+    annotation: Any = Config
+    field: FieldInfo | None = None
+    for part in path:
+        section = _section(annotation)
+        field = _fields(section).get(str(part)) if section is not None else None
+        if section is not None and field is None:
+            return Place(known=False, free=section.open)
+        annotation = field.annotation if field is not None else _inner(annotation, part)
+        if annotation is Any:
+            return Place(known=True, free=True)
+        if annotation is None:
+            return Place(known=False)
+    closed = next((mark.value for mark in field.metadata if isinstance(mark, Closed)), None) if field else None
+    secret = any(kind is Secret for kind in _unwrapped(annotation))
+    return Place(known=True, secret=secret, required=field is not None and field.is_required(), closed=closed)
+
+
+def unknown(tree: Any, annotation: Any = Config, at: Path = ()) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """The keys of a tree that no section names, each with the names that its section has."""
+    section = _section(annotation)
+    if section is not None and isinstance(tree, dict):
+        fields = _fields(section)
+        for key, value in tree.items():
+            if key in fields:
+                yield from unknown(value, fields[key].annotation, (*at, key))
+            elif not section.open:
+                yield (*at, key), tuple(fields)
+    elif isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from unknown(value, _inner(annotation, key), (*at, key))
+    elif isinstance(tree, list):
+        for index, value in enumerate(tree):
+            yield from unknown(value, _inner(annotation, index), (*at, index))
+
+
+def secret_at(path: Path) -> bool:
+    """Whether the sections hold a secret at this path."""
+    return place(path).secret

@@ -1,0 +1,127 @@
+"""The part of loading that needs no types: read, include, bring up to date, look up variables. `peek` shares it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as FilePath
+from typing import Any
+
+from garra.config import include, variables
+from garra.config.issue import Issue
+from garra.config.migrate import migrate
+from garra.config.paths import Paths
+from garra.config.variables import Missing
+from garra.core.errors import Unavailable
+from garra.io.env import Environment
+from garra.io.files import atomic
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A configuration's text and what it comes to; with an issue, `resolved` is not to be relied on.
+
+    `parsed` is the file as written, `merged` after includes, `resolved` in today's words and after variables too.
+    """
+
+    raw: str
+    exists: bool
+    parsed: dict[str, Any] = field(default_factory=dict)
+    merged: dict[str, Any] = field(default_factory=dict)
+    resolved: dict[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[Missing, ...] = ()
+    notes: tuple[Issue, ...] = ()
+    issues: tuple[Issue, ...] = ()
+    env: Environment = field(default_factory=lambda: Environment({}))
+
+
+def digest(raw: str) -> str:
+    """The hash by which a configuration file's content is known: SHA-256 in hex."""
+    return hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read(paths: Paths, env: Environment) -> Source:
+    """The configuration file as it is now."""
+    try:
+        raw = atomic.read(paths.config_file)
+    except FileNotFoundError:
+        return Source("", exists=False, env=_environment(paths, env, {}))
+    except Unavailable as fault:
+        return Source("", exists=True, issues=(Issue("", fault.message),), env=env)
+    return interpret(raw, paths, env)
+
+
+def interpret(raw: str, paths: Paths, env: Environment, kept: Mapping[str, str] | None = None) -> Source:
+    """What a text would come to in the configuration file's place; `kept` replaces included files' texts."""
+    if not raw.strip():
+        return Source(raw, exists=True, env=_environment(paths, env, {}))
+    try:
+        parsed = include.decode(raw)
+    except include.Unreadable as fault:
+        return Source(raw, exists=True, issues=(Issue("", fault.message, line=fault.line),), env=env)
+    if not isinstance(parsed, dict):
+        return Source(raw, exists=True, issues=(Issue("", "the file must hold one object: { … }"),), env=env)
+    included = include.expand(parsed, paths.config_file, _roots(paths, env), kept)
+    if not isinstance(included.tree, dict):
+        return Source(raw, exists=True, issues=(Issue("", "the included file must hold one object: { … }"),), env=env)
+    whole = _environment(paths, env, included.tree)
+    today = migrate(included.tree)
+    found = variables.substitute(today.tree, whole, _reference(paths, whole, included.tree))
+    return Source(
+        raw,
+        exists=True,
+        parsed=parsed,
+        merged=included.tree,
+        resolved=found.tree,
+        files=included.files,
+        missing=tuple(found.missing),
+        notes=today.notes,
+        issues=tuple(included.issues),
+        env=whole,
+    )
+
+
+def _roots(paths: Paths, env: Environment) -> tuple[FilePath, ...]:
+    return tuple(FilePath(root) for root in paths.variable(env, "INCLUDE_ROOTS").split(":") if root.startswith("/"))
+
+
+def _environment(paths: Paths, env: Environment, tree: Any) -> Environment:
+    """The process's variables, then those of STATE/.env, then those of the configuration itself."""
+    try:
+        text = atomic.read(paths.state / ".env", 1 << 20)
+    except (FileNotFoundError, Unavailable):
+        text = ""
+    return env.beneath(variables.dotenv(text)).beneath(variables.inline(tree))
+
+
+def _reference(paths: Paths, env: Environment, tree: Any) -> variables.Reference:
+    """Looks secrets up: from the environment, or from a file that `secrets.providers` names."""
+    section = tree.get("secrets")
+    providers = section.get("providers") if isinstance(section, dict) else None
+
+    def look(source: str, provider: str, name: str) -> str | None:
+        if source == "env":
+            return env.get(name)
+        chosen = providers.get(provider) if isinstance(providers, dict) else None
+        if source == "file" and isinstance(chosen, dict) and isinstance(chosen.get("path"), str):
+            return _from_file(paths.expand(chosen["path"]), chosen.get("mode", "json"), name)
+        return None
+
+    return look
+
+
+def _from_file(path: FilePath, mode: Any, name: str) -> str | None:
+    """A secret from a file: the whole text, or what a JSON pointer such as `/openai/apiKey` finds."""
+    try:
+        text = atomic.read(path, 1 << 20)
+        if mode == "singleValue":
+            return text.strip()
+        value = include.decode(text)
+    except (FileNotFoundError, Unavailable, include.Unreadable):
+        return None
+    for part in name.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
