@@ -79,7 +79,7 @@ class Paths:
         return self.agents / agent_id / "sessions"
 
     def workspace(self, agent_id: str, config: Config) -> Path:
-        """An agent's working folder: its own, else the common one (other agents in a folder of it), else below the state."""
+        """An agent's working folder: its own, else the common one (or a folder of it), else below the state."""
         agent = config.agents.find(agent_id)
         if agent is not None and agent.workspace:
             return self.expand(agent.workspace)

@@ -50,7 +50,7 @@ def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checke
             faults = [(_place(tree, error), error) for error in fault.errors(include_url=False, include_context=True)]
         closed = {at: mark for at, _error in faults if (mark := lookup.place(at).closed) is not None}
         for at, mark in closed.items():
-            warnings.append(issue(at, f"unknown value {_shown(tree, at)}; read as "{mark}", the closed choice"))
+            warnings.append(issue(at, f"unknown value {_shown(tree, at)}; read as '{mark}', the closed choice"))
             tree = _put(tree, at, mark)
         rest = [(at, error) for at, error in faults if at not in closed]
         if rest or not closed:
