@@ -1,0 +1,217 @@
+"""A transcript: a header line, then a tree of entries by id and parent. Lines are only ever added.
+
+    {"type":"session","version":4,"id":…,"timestamp":…,"cwd":…}
+    {"type":"message","id":…,"parentId":…,"timestamp":…,"message":{…}}
+    {"type":"model_change" | "thinking_level_change" | "custom" | "label" | …, "id":…, "parentId":…, …}
+    {"type":"compaction",…,"summary":…,"firstKeptEntryId":…}    what came before is told to a model by its summary
+    {"type":"leaf",…,"targetId":…}                               from here on the conversation goes on behind the target
+
+The active branch is the way from the last entry (or the target of a last `leaf`) up to the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from garra.core.messages import Message, Text, User, message_from, message_json
+
+VERSION = 4
+
+_decode = msgspec.json.Decoder().decode
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One line. `raw` is its stored JSON without the line break, `target` that of a `leaf`."""
+
+    id: str
+    parent: str | None
+    type: str
+    raw: bytes
+    target: str | None = None
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The stored JSON object, read anew."""
+        body: dict[str, Any] = _decode(self.raw)
+        return body
+
+    @property
+    def message(self) -> Message | None:
+        """What was said, where this entry is a message that can be read."""
+        if self.type != "message":
+            return None
+        try:
+            return message_from(self.body["message"])
+        except (KeyError, ValueError, TypeError, AttributeError):
+            return None
+
+
+class _Head(msgspec.Struct):
+    type: str
+    id: str
+    parentId: str | None = None  # noqa: N815 - the stored name
+    targetId: str | None = None  # noqa: N815 - the stored name
+
+
+_head = msgspec.json.Decoder(_Head).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A file as read. `skipped` counts lines that are no entries, `whole` the bytes up to the last good line break."""
+
+    header: Mapping[str, Any]
+    entries: tuple[Entry, ...]
+    skipped: int = 0
+
+
+def stamp(now_ms: int) -> str:
+    """Milliseconds since 1970 as the stored text, such as `2026-11-30T13:17:16.255Z`."""
+    return datetime.fromtimestamp(now_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def unstamp(text: str) -> int:
+    """The inverse of `stamp`. Raises ValueError."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def header(session_id: str, cwd: str, now_ms: int, **more: Any) -> dict[str, Any]:
+    return {"type": "session", "version": VERSION, "id": session_id, "timestamp": stamp(now_ms), "cwd": cwd, **more}
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """One line's JSON. Raises TypeError or ValueError for what cannot be stored, before anything is written.
+
+    Half characters (lone surrogates), which some programs print, are stored as the replacement character.
+    """
+    try:
+        return msgspec.json.encode(body)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_whole(body))
+
+
+def _whole(value: Any) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case Mapping():
+            return {_whole(key): _whole(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_whole(each) for each in value]
+        case _:
+            return value
+
+
+def entry(
+    kind: str, body: Mapping[str, Any], *, id_: str, parent: str | None, now_ms: int, target: str | None = None
+) -> Entry:
+    """A new entry behind `parent`."""
+    head = {"type": kind, "id": id_, "parentId": parent, "timestamp": stamp(now_ms)}
+    return Entry(id_, parent, kind, encode({**head, **body}), target)
+
+
+def message_entry(message: Message, *, id_: str, parent: str | None, now_ms: int) -> Entry:
+    return entry("message", {"message": message_json(message)}, id_=id_, parent=parent, now_ms=now_ms)
+
+
+def leaf_entry(target: str | None, *, id_: str, now_ms: int) -> Entry:
+    """From here on the conversation goes on behind `target`; `None` is the very beginning."""
+    return entry("leaf", {"targetId": target}, id_=id_, parent=target, now_ms=now_ms, target=target)
+
+
+def load(data: bytes) -> Loaded:
+    """Read a file's text. A line that cannot be read is skipped; what hung on it hangs on the line before."""
+    lines = data.split(b"\n")
+    first: Mapping[str, Any] = {}
+    if lines and lines[0].strip():
+        try:
+            first = _decode(lines[0])
+        except msgspec.DecodeError:
+            first = {}
+    if not isinstance(first, dict) or first.get("type") != "session":
+        first = {}
+    else:
+        del lines[0]
+    entries: list[Entry] = []
+    known: set[str] = set()
+    skipped = 0
+    for raw in lines:
+        if not raw:
+            continue
+        try:
+            head = _head(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            skipped += 1
+            continue
+        if head.id in known:
+            skipped += 1
+            continue
+        parent = head.parentId
+        if parent is not None and parent not in known:
+            parent = tip(entries)
+        known.add(head.id)
+        entries.append(Entry(head.id, parent, head.type, raw, head.targetId if head.type == "leaf" else None))
+    return Loaded(first, tuple(entries), skipped)
+
+
+def after(last: Entry) -> str | None:
+    """Behind which entry the conversation goes on when `last` is the newest line."""
+    return last.target if last.type == "leaf" else last.id
+
+
+def tip(entries: Sequence[Entry]) -> str | None:
+    """Behind which entry the next one goes."""
+    return after(entries[-1]) if entries else None
+
+
+def branch(index: Mapping[str, Entry], leaf: str | None) -> tuple[Entry, ...]:
+    """The entries from the root to `leaf`."""
+    way: list[Entry] = []
+    at = leaf
+    while at is not None and (found := index.get(at)) is not None:
+        way.append(found)
+        at = found.parent
+    way.reverse()
+    return tuple(way)
+
+
+def visible(entries: Iterable[Entry]) -> tuple[Message, ...]:
+    """What a model is shown of a branch: messages, and a summary in place of what was compacted away."""
+    shown: list[tuple[str, Message]] = []
+    for each in entries:
+        if each.type == "compaction":
+            shown = _compacted(each, shown)
+        elif (said := told(each)) is not None:
+            shown.append((each.id, said))
+    return tuple(message for _, message in shown)
+
+
+def told(each: Entry) -> Message | None:
+    """What one entry, not a compaction, says to a model."""
+    if each.type == "message":
+        return each.message
+    if each.type not in ("custom_message", "branch_summary"):
+        return None
+    body = each.body
+    text = body.get("summary") if each.type == "branch_summary" else body.get("content")
+    return User((Text(text),), _when(body)) if isinstance(text, str) and text else None
+
+
+def _compacted(each: Entry, shown: list[tuple[str, Message]]) -> list[tuple[str, Message]]:
+    body = each.body
+    first = body.get("firstKeptEntryId")
+    at = next((index for index, (id_, _) in enumerate(shown) if id_ == first), len(shown))
+    summary = User((Text(str(body.get("summary", ""))),), _when(body))
+    return [(each.id, summary), *shown[at:]]
+
+
+def _when(body: Mapping[str, Any]) -> int:
+    try:
+        return unstamp(str(body.get("timestamp", "")))
+    except ValueError:
+        return 0

@@ -1,0 +1,132 @@
+"""Transcripts read from the disk without opening them: previews, search, export. All of it blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from garra.core import transcript
+from garra.core.errors import UserError
+from garra.core.messages import Message, ToolResult
+from garra.core.transcript import Entry
+from garra.domains.sessions import places, render
+from garra.domains.sessions.session import Session, headline
+from garra.io.store import lines
+
+SEARCHED = 500
+"""Sessions that a search looks into at most."""
+
+TAIL_BYTES = 262_144
+"""How much of a transcript's end is read for a preview."""
+
+SNIPPET = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message of a preview."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One message that holds what was searched for; `timestamp` is milliseconds since 1970."""
+
+    session: Session
+    entry_id: str
+    role: str
+    snippet: str
+    timestamp: int
+
+
+def tail(root: Path, session: Session, limit: int, chars: int) -> tuple[Line, ...]:
+    """The last messages with words, oldest first; nothing where there is no file."""
+    try:
+        data = _end(places.transcript(root, session.agent_id, session.session_id))
+    except FileNotFoundError:
+        return ()
+    loaded = transcript.load(data)
+    branch = transcript.branch({entry.id: entry for entry in loaded.entries}, transcript.tip(loaded.entries))
+    found: list[Line] = []
+    for entry in reversed(branch):
+        message = entry.message
+        if message is not None and message.text.strip():
+            found.append(Line(role(message), headline(message.text, chars)))
+        if len(found) >= limit:
+            break
+    found.reverse()
+    return tuple(found)
+
+
+def _end(path: Path) -> bytes:
+    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(opened, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - TAIL_BYTES))
+        data = file.read()
+    return data if size <= TAIL_BYTES else data[data.find(b"\n") + 1 :]
+
+
+def search(root: Path, sessions: Sequence[Session], text: str, limit: int) -> tuple[Hit, ...]:
+    wanted = text.strip().casefold()
+    hits: list[Hit] = []
+    if not wanted:
+        return ()
+    for session in sessions:
+        for hit in _hits(root, session, wanted):
+            hits.append(hit)
+            if len(hits) >= limit:
+                return tuple(hits)
+    return tuple(hits)
+
+
+def _hits(root: Path, session: Session, wanted: str) -> Iterator[Hit]:
+    try:
+        data = lines.read(places.transcript(root, session.agent_id, session.session_id))
+    except (OSError, UserError):
+        return
+    if not _may_hold(data, wanted):
+        return
+    for entry in reversed(transcript.load(data).entries):
+        message = entry.message
+        if message is not None and (at := message.text.casefold().find(wanted)) >= 0:
+            yield Hit(session, entry.id, role(message), _snippet(message.text, at), message.timestamp)
+
+
+def _may_hold(data: bytes, wanted: str) -> bool:
+    """A quick look that never says no wrongly: for plain words only."""
+    word = max(wanted.split(), key=len)
+    return not word.isascii() or not word.isalnum() or word.encode() in data.lower()
+
+
+def _snippet(text: str, at: int) -> str:
+    start = max(0, at - SNIPPET // 3)
+    return ("…" if start else "") + headline(text[start:], SNIPPET)
+
+
+def role(message: Message) -> str:
+    return "tool" if isinstance(message, ToolResult) else type(message).__name__.lower()
+
+
+def load(path: Path) -> tuple[transcript.Loaded, tuple[Entry, ...]]:
+    """A transcript and its active branch. Raises OSError."""
+    loaded = transcript.load(lines.read(path))
+    index = {entry.id: entry for entry in loaded.entries}
+    return loaded, transcript.branch(index, transcript.tip(loaded.entries))
+
+
+def export(root: Path, session: Session, form: str) -> bytes:
+    """Raises UserError for an unknown form, Unavailable when the file cannot be read."""
+    if form not in ("jsonl", "md"):
+        raise UserError(f"a transcript can be exported as jsonl or md, not as {form!r}")
+    path = places.transcript(root, session.agent_id, session.session_id)
+    try:
+        if form == "jsonl":
+            return lines.read(path)
+        return render.markdown(session, transcript.visible(load(path)[1])).encode("utf-8", "replace")
+    except OSError as error:
+        raise lines.explained(error, path) from error

@@ -1,0 +1,319 @@
+"""All sessions: the registry, the open transcripts, and what can be done with them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from garra.core import keys, transcript
+from garra.core.errors import Conflict, NotFound
+from garra.core.ids import AgentId, SessionId, SessionKey
+from garra.core.messages import Assistant, Message, ToolResult, User
+from garra.core.transcript import Entry
+from garra.domains.sessions import changes as patches
+from garra.domains.sessions import places, reading, restore
+from garra.domains.sessions.reading import Hit, Line
+from garra.domains.sessions.registry import Registry
+from garra.domains.sessions.rows import Page, Query
+from garra.domains.sessions.session import PREVIEW, Session, entry_json, headline, touched
+from garra.domains.sessions.transcript import Transcript
+from garra.io.store.db import Database
+from garra.io.store.lines import Lines
+from garra.sdk.ports import Clock
+
+__all__ = ["BORN", "Page", "Query", "Session", "Sessions", "Transcript", "entry_json"]
+
+log = logging.getLogger(__name__)
+
+OPEN_BYTES = 48 << 20
+"""How much of transcripts stays in memory while nobody uses them, about."""
+
+BORN = restore.BORN
+
+
+class Sessions:
+    """`root` is the folder of all agents; `<root>/<agent>/sessions/<id>.jsonl` are the transcripts."""
+
+    def __init__(
+        self, db: Database, root: Path, clock: Clock, new_id: Callable[[], str], *, open_bytes: int = OPEN_BYTES
+    ) -> None:
+        self._root = root
+        self._clock = clock
+        self._new_id = new_id
+        self._open_bytes = open_bytes
+        self._registry = Registry(db, root, clock)
+        self._lines = Lines()
+        self._open: OrderedDict[str, Transcript] = OrderedDict()
+        self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
+        self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._ready = False
+
+    async def open(self) -> None:
+        """Restore the registry from mirrors and transcripts where it is empty. Done by the first use at the latest."""
+        if self._ready:
+            return
+        if await self._registry.count() == 0:
+            found = await asyncio.to_thread(restore.scan, self._root)
+            for session in found:
+                self._registry.put(session)
+            await self._registry.flush(durable=True)
+            if found:
+                log.warning("the session registry was empty: %d sessions restored from their transcripts", len(found))
+        self._ready = True
+
+    async def close(self) -> None:
+        """Write everything; the database stays open, it is another's."""
+        await self._registry.close()
+        await self._lines.close()
+
+    async def get(self, key: str) -> Session | None:
+        await self.open()
+        return await self._registry.get(key)
+
+    async def find(self, session_id: str) -> Session | None:
+        """The session whose current transcript has this id."""
+        await self.open()
+        return await self._registry.find(session_id)
+
+    async def need(self, key: str) -> Session:
+        """Raises NotFound."""
+        session = await self.get(key)
+        if session is None:
+            raise NotFound(f"there is no session {key}")
+        return session
+
+    async def ensure(
+        self,
+        key: str,
+        *,
+        agent_id: str,
+        cwd: str,
+        created_via: str = "run",
+        session_id: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """The session of `key`, made where there is none; its transcript's header is then on the disk."""
+        if (found := await self.get(key)) is not None:
+            return found
+        async with self._lock(key):
+            if (found := await self._registry.get(key)) is not None:
+                return found
+            now = self._clock.now_ms()
+            chosen = keys.session_id(session_id or self._new_id())
+            agent = keys.agent_id(agent_id)
+            session = Session(SessionKey(key), chosen, agent, now, now, now, created_via, extra=dict(extra or {}))
+            await self._begin(session, cwd)
+            self._registry.put(session)
+            await self._registry.flush(durable=True)
+            return session
+
+    async def list(self, query: Query | None = None) -> Page:
+        """Newest first, the pinned before all."""
+        await self.open()
+        return await self._registry.page(query or Query())
+
+    async def patch(self, key: str, changes: Mapping[str, Any]) -> Session:
+        """Change a session by the wire's names. Raises NotFound, Conflict (a label in use), UserError (a bad value)."""
+        session = await self.need(key)
+        if changes.get("label") is not None:
+            await self._registry.check_label(patches.apply(session, changes))
+        changed = self._registry.put(touched(patches.apply(self._now(session), changes), self._clock.now_ms()))
+        await self._registry.flush()
+        return changed
+
+    async def record(self, key: str, **fields: Any) -> Session:
+        """Set fields of `Session` that are ours to know; `extra` is merged. Written soon, not at once."""
+        session = self._now(await self.need(key))
+        extra = {**session.extra, **fields.pop("extra", {})}
+        return self._registry.put(touched(session, self._clock.now_ms(), extra=extra, **fields))
+
+    async def reset(self, key: str, reason: str = "reset", *, cwd: str | None = None) -> Session:
+        """Begin anew under the same key: a new session id and file; the old file stays as it is."""
+        session = await self.need(key)
+        async with self._lock(key):
+            folder = cwd if cwd is not None else await self._folder(session)
+            now = self._clock.now_ms()
+            fresh = replace(
+                self._now(session),
+                session_id=keys.session_id(self._new_id()),
+                started_at=now,
+                updated_at=now,
+                totals=None,
+                title=None,
+                last_message=None,
+                extra={**session.extra, "previousSessionId": session.session_id},
+            )
+            await self._begin(fresh, folder, reason=reason, previous=session.session_id)
+            self._registry.put(fresh)
+            await self._registry.flush(durable=True)
+            self._open.pop(key, None)
+            self._alive.pop(key, None)
+        return fresh
+
+    async def delete(self, key: str) -> Path | None:
+        """Take the session away; its transcript is kept under a new name, which is given back.
+
+        Raises NotFound. A run that still holds the transcript cannot write to it any more.
+        """
+        session = await self.need(key)
+        async with self._lock(key):
+            held = self._alive.pop(key, None)
+            self._open.pop(key, None)
+            if held is not None:
+                held.retire("was deleted")
+            kept: Path | None = None
+            path = await self._path(session)
+            stamp = transcript.stamp(self._clock.now_ms()).replace(":", "-")
+            try:
+                kept = path.with_name(f"{path.name}.deleted.{stamp}")
+                await self._lines.rename(path, kept)
+            except NotFound:
+                kept = None
+            await self._registry.remove(session)
+        return kept
+
+    async def fork(self, key: str, new_key: str, entry_id: str | None = None) -> Session:
+        """Copy the active branch, up to `entry_id` where given, into a new session. Raises NotFound and Conflict."""
+        source = await self.need(key)
+        opened = await self.transcript(key)
+        if await self.get(new_key) is not None:
+            raise Conflict(f"there is a session {new_key} already")
+        branch = opened.entries() if entry_id is None else opened.branch_to(entry_id)
+        now = self._clock.now_ms()
+        forked = replace(
+            source,
+            key=SessionKey(new_key),
+            session_id=keys.session_id(self._new_id()),
+            agent_id=AgentId(keys.agent_of(new_key, source.agent_id)),
+            created_at=now,
+            updated_at=now,
+            started_at=now,
+            created_via="fork",
+            label=None,
+            archived=False,
+            pinned=False,
+            extra={**source.extra, "forkedFrom": {"key": key, "sessionId": source.session_id}},
+        )
+        header = transcript.header(
+            forked.session_id, str(opened.header.get("cwd", "")), now, parentSession=source.session_id
+        )
+        lines = [transcript.encode(header), *(entry.raw for entry in branch)]
+        async with self._lock(new_key):
+            await self._lines.create(await self._path(forked), lines)
+            self._registry.put(forked)
+            await self._registry.flush(durable=True)
+        return forked
+
+    async def transcript(self, key: str) -> Transcript:
+        """The open transcript of a session; everybody who asks at the same time gets the same one. Raises NotFound."""
+        session = await self.need(key)
+        found = self._alive.get(key)
+        if found is None:
+            async with self._lock(key):
+                found = self._alive.get(key) or await self._load(await self.need(key))
+        self._open[key] = found
+        self._open.move_to_end(key)
+        self._evict()
+        self._now(session)
+        return found
+
+    async def preview(self, key: str, limit: int = 12, chars: int = 240) -> tuple[Line, ...]:
+        """The last words of a session, oldest first. Raises NotFound."""
+        session = await self.need(key)
+        return await asyncio.to_thread(reading.tail, self._root, session, limit, chars)
+
+    async def search(self, text: str, *, agent_id: str | None = None, limit: int = 20) -> tuple[Hit, ...]:
+        """Messages that hold `text`, in whichever case, those of the newest sessions first."""
+        await self.open()
+        page = await self._registry.page(Query(agent_id=agent_id, archived=None, limit=reading.SEARCHED))
+        return await asyncio.to_thread(reading.search, self._root, page.sessions, text, limit)
+
+    async def export(self, key: str, form: str = "jsonl") -> bytes:
+        """The transcript as it lies on the disk (`jsonl`) or to be read (`md`). Raises NotFound and UserError."""
+        session = await self.need(key)
+        return await asyncio.to_thread(reading.export, self._root, session, form)
+
+    def _lock(self, key: str) -> asyncio.Lock:
+        """One opening, making or removing of a session at a time."""
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
+
+    def _now(self, session: Session) -> Session:
+        """`session` as it is at this moment: others may have changed it since it was read."""
+        return self._registry.kept(session.key) or session
+
+    async def _path(self, session: Session) -> Path:
+        """Raises UserError or Forbidden for an id that leads out of the agent's folder."""
+        return await asyncio.to_thread(places.transcript, self._root, session.agent_id, session.session_id)
+
+    async def _begin(self, session: Session, cwd: str, **why: Any) -> None:
+        """Write the head of a new transcript."""
+        now = session.started_at
+        told = {"key": session.key, "agentId": session.agent_id, "createdVia": session.created_via, **why}
+        born = transcript.entry(
+            "custom", {"customType": BORN, "data": told}, id_=self._new_id(), parent=None, now_ms=now
+        )
+        path = await self._path(session)
+        header = transcript.encode(transcript.header(session.session_id, cwd, now))
+        await self._lines.create(path, [header, born.raw])
+
+    async def _folder(self, session: Session) -> str:
+        opened = await self._load(session)
+        return str(opened.header.get("cwd", ""))
+
+    async def _load(self, session: Session) -> Transcript:
+        path = await self._path(session)
+        try:
+            data = await self._lines.load(path)
+        except NotFound:
+            log.warning("the transcript %s is gone: session %s goes on with an empty one", path, session.key)
+            await self._begin(session, "")
+            data = await self._lines.load(path)
+        loaded = await asyncio.to_thread(transcript.load, data) if len(data) > 65_536 else transcript.load(data)
+        if loaded.skipped:
+            log.warning("%s: %d lines cannot be read and are left out", path, loaded.skipped)
+        opened = Transcript(
+            SessionId(session.session_id),
+            path,
+            loaded,
+            lines=self._lines,
+            clock=self._clock,
+            new_id=self._new_id,
+            stored=partial(self._stored, session.key, session.session_id),
+        )
+        self._alive[session.key] = opened
+        return opened
+
+    def _evict(self) -> None:
+        size = sum(opened.size for opened in self._open.values())
+        while size > self._open_bytes and len(self._open) > 1:
+            size -= self._open.popitem(last=False)[1].size
+
+    def _stored(self, key: SessionKey, session_id: SessionId, _entry: Entry, message: Message | None) -> None:
+        """An entry is on the disk: the registry shows it."""
+        session = self._registry.kept(key)
+        if session is None or session.session_id != session_id or message is None:
+            return
+        now, text = self._clock.now_ms(), message.text
+        fields: dict[str, Any] = {}
+        if not isinstance(message, ToolResult) and text.strip():
+            fields["last_message"] = headline(text, PREVIEW)
+        match message:
+            case User():
+                fields["extra"] = {**session.extra, "lastInteractionAt": now}
+                if session.title is None and text.strip():
+                    fields["title"] = headline(text)
+            case Assistant() if message.usage.total:
+                fields |= {"totals": message.usage, "provider": message.provider, "model": message.model}
+            case _:
+                pass
+        self._registry.put(touched(session, now, **fields))

@@ -1,0 +1,228 @@
+"""The state database: one writer, many awaiters.
+
+Writes that gather while one is being committed share the next commit. Each runs in its own savepoint, so that one
+caller's fault undoes only that caller's work. A write returns when it is committed; with `durable` it then also
+survives a power cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Generic, TypeVar, cast
+
+from garra.core.errors import Conflict, GarraError, Unavailable, UserError
+from garra.io.store.jobs import Job, Worker
+
+T = TypeVar("T")
+Connection = sqlite3.Connection
+Row = tuple[object, ...]
+Work = Callable[[Connection], T]
+
+BUSY_MS = 10_000
+"""How long another process may hold the database before a write gives up."""
+
+WAL_BYTES = 8 << 20
+"""What the write-ahead log is cut down to."""
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+class _Task(Job, Generic[T]):
+    __slots__ = ("durable", "work")
+
+    def __init__(self, work: Work[T], *, durable: bool = False) -> None:
+        super().__init__()
+        self.work = work
+        self.durable = durable
+
+
+class Database:
+    """One SQLite file. Made at once, opened with the first use (`open` does it early, to show its fault)."""
+
+    def __init__(self, path: Path, migrations: Path = _MIGRATIONS) -> None:
+        self.path = path
+        self._migrations = migrations
+        self._writing: Connection | None = None
+        self._reading: Connection | None = None
+        self._full = False
+        self._writer: Worker[_Task[object]] = Worker("garra-db-write", self._write_all, self._end_writing)
+        self._reader: Worker[_Task[object]] = Worker("garra-db-read", self._read_all, self._end_reading)
+
+    async def open(self) -> None:
+        """Raises UserError (a newer or broken file) or Unavailable (read only, full, locked)."""
+        await self.write(lambda _: None)
+
+    async def write(self, work: Work[T], *, durable: bool = False) -> T:
+        """Run `work` in the writer's thread and give back its value once committed; its exception is raised here.
+
+        `durable`: the commit is on the disk, not only with the operating system.
+        """
+        task = self._writer.submit(cast("_Task[object]", _Task(work, durable=durable)))
+        return cast(T, await asyncio.wrap_future(task.future))
+
+    async def read(self, work: Work[T]) -> T:
+        """Run `work` on a connection that cannot write; it sees every write that has returned."""
+        task = self._reader.submit(cast("_Task[object]", _Task(work)))
+        return cast(T, await asyncio.wrap_future(task.future))
+
+    def write_now(self, work: Work[T], *, durable: bool = False) -> T:
+        """`write` for programs without a loop."""
+        task = self._writer.submit(cast("_Task[object]", _Task(work, durable=durable)))
+        return cast(T, task.future.result())
+
+    def read_now(self, work: Work[T]) -> T:
+        """`read` for programs without a loop."""
+        task = self._reader.submit(cast("_Task[object]", _Task(work)))
+        return cast(T, task.future.result())
+
+    def post(self, work: Work[None], failed: Callable[[BaseException], None]) -> None:
+        """Write without waiting; `failed` gets the error, in the writer's thread. Raises Unavailable once closed."""
+        task = self._writer.submit(cast("_Task[object]", _Task(work)))
+        task.future.add_done_callback(lambda done: failed(error) if (error := done.exception()) else None)
+
+    async def close(self) -> None:
+        """Finish what is queued and close the file."""
+        await asyncio.to_thread(self.close_now)
+
+    def close_now(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+    def _write_all(self, tasks: list[_Task[object]]) -> None:
+        fault = self._commit(tasks)
+        for task in tasks:
+            task.error = fault or task.error
+            task.settle()
+
+    def _commit(self, tasks: list[_Task[object]]) -> GarraError | None:
+        """Run all in one transaction. Gives back what kept it from being committed."""
+        try:
+            connection = self._connected()
+            self._level(connection, full=any(task.durable for task in tasks))
+            connection.execute("BEGIN IMMEDIATE")
+            for task in tasks:
+                _step(connection, task, self.path)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._undo()
+            return explained(error, self.path)
+        except OSError as error:
+            return Unavailable(f"cannot use {self.path}: {error.strerror or error}")
+        except GarraError as error:
+            return error
+        return None
+
+    def _undo(self) -> None:
+        if self._writing is not None and self._writing.in_transaction:
+            self._writing.execute("ROLLBACK")
+
+    def _level(self, connection: Connection, *, full: bool) -> None:
+        if full != self._full:
+            connection.execute(f"PRAGMA synchronous={'FULL' if full else 'NORMAL'}")
+            self._full = full
+
+    def _connected(self) -> Connection:
+        if self._writing is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            connection = _connect(self.path)
+            try:
+                _prepare(connection)
+                migrate(connection, self.path, self._migrations)
+            except BaseException:
+                connection.close()
+                raise
+            self._writing = connection
+        return self._writing
+
+    def _read_all(self, tasks: list[_Task[object]]) -> None:
+        try:
+            connection = self._readable()
+        except GarraError as error:
+            for task in tasks:
+                task.error = error
+        else:
+            for task in tasks:
+                with task:
+                    task.value = task.work(connection)
+                if isinstance(task.error, sqlite3.Error):
+                    task.error = explained(task.error, self.path)
+        for task in tasks:
+            task.settle()
+
+    def _readable(self) -> Connection:
+        if self._reading is None:
+            first: _Task[object] = self._writer.submit(_Task(lambda _: None))
+            first.future.result()
+            self._reading = _connect(self.path)
+            self._reading.execute("PRAGMA query_only=1")
+        return self._reading
+
+    def _end_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.close()
+
+    def _end_writing(self) -> None:
+        if self._writing is not None:
+            self._writing.close()
+
+
+def _connect(path: Path) -> Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA foreign_keys=1")
+    return connection
+
+
+def _prepare(connection: Connection) -> None:
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", f"journal_size_limit={WAL_BYTES}"):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+
+
+def _step(connection: Connection, task: _Task[object], path: Path) -> None:
+    """One caller's work, undone alone when it fails. Raises sqlite3.Error when the whole transaction is gone."""
+    connection.execute("SAVEPOINT step")
+    with task:
+        task.value = task.work(connection)
+    if isinstance(task.error, sqlite3.Error):
+        if not connection.in_transaction:
+            raise task.error
+        task.error = explained(task.error, path)
+    if task.error is not None:
+        connection.execute("ROLLBACK TO step")
+    connection.execute("RELEASE step")
+
+
+def migrate(connection: Connection, path: Path, folder: Path = _MIGRATIONS) -> None:
+    """Bring the file up to date, one numbered step a transaction. Raises UserError for a newer file."""
+    have = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    steps = sorted(folder.glob("[0-9]*.sql"))
+    if have > len(steps):
+        raise UserError(
+            f"{path} was written by a newer Garra (schema {have}, this one knows {len(steps)}): "
+            "update garra, or use another state directory; the file was not touched"
+        )
+    for number, step in enumerate(steps[have:], start=have + 1):
+        connection.executescript(f"BEGIN IMMEDIATE;\n{step.read_text()}\nPRAGMA user_version={number};\nCOMMIT;")
+
+
+_REMEDIES: Sequence[tuple[tuple[str, ...], str]] = (
+    (("SQLITE_FULL",), "the disk is full: free some space, then try again"),
+    (("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"), "it cannot be written: check its rights"),
+    (("SQLITE_BUSY", "SQLITE_LOCKED"), "another program holds it: stop that program, then try again"),
+    (("SQLITE_IOERR",), "the disk reports a fault"),
+)
+
+
+def explained(error: sqlite3.Error, path: Path) -> GarraError:
+    """An SQLite fault as a line that says what to do."""
+    name = getattr(error, "sqlite_errorname", "")
+    for names, remedy in _REMEDIES:
+        if name.startswith(names):
+            return Unavailable(f"cannot use {path}: {remedy}", details={"sqlite": name}, retryable=True)
+    if isinstance(error, sqlite3.IntegrityError):
+        return Conflict(f"{path}: {error}", details={"sqlite": name})
+    if name in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
+        return UserError(f"{path} is damaged: move it away and start again; chats are restored from their transcripts")
+    return UserError(f"{path}: {error}", details={"sqlite": name})

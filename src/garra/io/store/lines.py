@@ -1,0 +1,240 @@
+"""Append-only files of lines: what was acknowledged is on the disk, and a file never ends in half a line.
+
+Appends that gather while one is being synced share the next sync. A write that fails leaves the file as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from garra.core.errors import Conflict, GarraError, NotFound, Unavailable
+from garra.io.store.jobs import Job, Worker
+
+OPEN_FILES = 128
+"""File descriptors kept open for the next append."""
+
+_WORDS = {
+    errno.ENOSPC: "the disk is full: free some space, then try again",
+    errno.EDQUOT: "the disk quota is used up: free some space, then try again",
+    errno.EROFS: "the file system is read only",
+    errno.EACCES: "its rights do not allow it",
+    errno.EPERM: "its rights do not allow it",
+    errno.ELOOP: "it is a symbolic link",
+    errno.EMFILE: "too many files are open",
+}
+
+
+class _Append(Job):
+    __slots__ = ("data", "path")
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        super().__init__()
+        self.path = path
+        self.data = data
+
+
+class _Call(Job):
+    """Something else that must not happen between a write and its sync."""
+
+    __slots__ = ("path", "work")
+
+    def __init__(self, path: Path, work: Callable[[], object]) -> None:
+        super().__init__()
+        self.path = path
+        self.work = work
+
+
+class Lines:
+    """Writes lines to any number of files, in one thread."""
+
+    def __init__(self) -> None:
+        self._worker: Worker[_Append | _Call] = Worker("garra-lines", self._run, self._close_all)
+        self._open: OrderedDict[Path, int] = OrderedDict()
+
+    async def append(self, path: Path, lines: Sequence[bytes]) -> None:
+        """Add `lines` (without line breaks) to the end and return when they are on the disk.
+
+        Makes the file and its folder. Raises Unavailable when they could not be written; then none is.
+        """
+        await self.post(path, lines)
+
+    def post(self, path: Path, lines: Sequence[bytes]) -> asyncio.Future[object]:
+        """`append`, begun; the future ends when the lines are on the disk, and is not to be cancelled."""
+        if any(b"\n" in line for line in lines):
+            raise ValueError("a line must not hold a line break")
+        job = self._worker.submit(_Append(path, b"".join(line + b"\n" for line in lines)))
+        return asyncio.wrap_future(job.future)
+
+    async def create(self, path: Path, lines: Sequence[bytes]) -> None:
+        """Like `append` to a new file. Raises Conflict when there is one already."""
+        await self._submit(_Call(path, lambda: self._create(path, b"".join(line + b"\n" for line in lines))))
+
+    async def load(self, path: Path) -> bytes:
+        """The whole file. A torn last line is cut off, from the file too. Raises NotFound or Unavailable."""
+        return bytes(await self._submit(_Call(path, lambda: self._load(path))))
+
+    async def rename(self, path: Path, to: Path) -> None:
+        """Move the file away; later appends to `path` start a new one. Raises NotFound or Unavailable."""
+        await self._submit(_Call(path, lambda: self._rename(path, to)))
+
+    async def close(self) -> None:
+        """Finish what is queued and close every file."""
+        await asyncio.to_thread(self.close_now)
+
+    def close_now(self) -> None:
+        self._worker.close()
+
+    async def _submit(self, job: _Append | _Call) -> bytes:
+        value = await asyncio.wrap_future(self._worker.submit(job).future)
+        return value if isinstance(value, bytes) else b""
+
+    def _run(self, jobs: list[_Append | _Call]) -> None:
+        """Write all, in order; sync each written file once; only then tell anyone."""
+        written: dict[Path, list[_Append]] = {}
+        for job in jobs:
+            if isinstance(job, _Call):
+                self._sync(job.path, written.pop(job.path, []))
+                self._call(job)
+            elif self._write(job):
+                written.setdefault(job.path, []).append(job)
+        for path, appends in written.items():
+            self._sync(path, appends)
+        while len(self._open) > OPEN_FILES:
+            os.close(self._open.popitem(last=False)[1])
+
+    def _call(self, job: _Call) -> None:
+        with job:
+            job.value = job.work()
+        if isinstance(job.error, OSError):
+            job.error = explained(job.error, job.path)
+        job.settle()
+
+    def _write(self, job: _Append) -> bool:
+        try:
+            write_whole(self._descriptor(job.path), job.data)
+        except OSError as error:
+            job.error = explained(error, job.path)
+            job.settle()
+            return False
+        return True
+
+    def _sync(self, path: Path, appends: list[_Append]) -> None:
+        if not appends:
+            return
+        fault: GarraError | None = None
+        try:
+            os.fdatasync(self._descriptor(path))
+        except OSError as error:
+            self._drop(path)
+            fault = explained(error, path)
+        for job in appends:
+            job.error = fault
+            job.settle()
+
+    def _descriptor(self, path: Path, *, make: bool = True) -> int:
+        found = self._open.get(path)
+        if found is not None:
+            self._open.move_to_end(path)
+            return found
+        new = make and not path.exists()
+        if new:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_CREAT if new else 0)
+        opened = os.open(path, flags, 0o600)
+        mend(opened)
+        if new:
+            sync_folder(path.parent)
+        self._open[path] = opened
+        return opened
+
+    def _drop(self, path: Path) -> None:
+        if (opened := self._open.pop(path, None)) is not None:
+            os.close(opened)
+
+    def _create(self, path: Path, data: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        opened = os.open(path, flags, 0o600)
+        self._open[path] = opened
+        write_whole(opened, data)
+        os.fdatasync(opened)
+        sync_folder(path.parent)
+
+    def _load(self, path: Path) -> bytes:
+        try:
+            mend(self._descriptor(path, make=False))
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+                raise
+        return read(path)
+
+    def _rename(self, path: Path, to: Path) -> None:
+        self._drop(path)
+        path.rename(to)
+        sync_folder(path.parent)
+
+    def _close_all(self) -> None:
+        for opened in self._open.values():
+            os.close(opened)
+        self._open.clear()
+
+
+def write_whole(opened: int, data: bytes) -> None:
+    """Write all of `data` or, when that fails, leave the file as long as it was. Raises OSError."""
+    size = os.fstat(opened).st_size
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(opened, rest) :]
+    except OSError:
+        os.ftruncate(opened, size)
+        raise
+
+
+def mend(opened: int) -> int:
+    """Cut what follows the last line break: a line whose writer died. Gives back how many bytes."""
+    size = os.fstat(opened).st_size
+    end = size
+    while end > 0:
+        start = max(0, end - 65_536)
+        at = os.pread(opened, end - start, start).rfind(b"\n")
+        if at >= 0:
+            end = start + at + 1
+            break
+        end = start
+    if end < size:
+        os.ftruncate(opened, end)
+        os.fdatasync(opened)
+    return size - end
+
+
+def read(path: Path) -> bytes:
+    """The whole lines of a file that somebody else may be writing. Blocks; raises OSError."""
+    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(opened, "rb") as file:
+        data = file.read()
+    return data if data.endswith(b"\n") else data[: data.rfind(b"\n") + 1]
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a new or renamed file's name survive a power cut."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def explained(error: OSError, path: Path) -> GarraError:
+    """An operating system's fault as a line that says what to do."""
+    if error.errno == errno.ENOENT:
+        return NotFound(f"{path} does not exist")
+    if error.errno == errno.EEXIST:
+        return Conflict(f"{path} exists already")
+    words = _WORDS.get(error.errno or 0, error.strerror or str(error))
+    return Unavailable(f"cannot write {path}: {words}", details={"errno": error.errno}, retryable=True)
