@@ -11,7 +11,7 @@ from typing import Any, Literal
 from garra.agent.cancel import Cancel
 from garra.core.events import RunEnded
 from garra.core.ids import AgentId, RunId, SessionId, SessionKey
-from garra.core.messages import Assistant, Image, Usage
+from garra.core.messages import Assistant, Image, Text, Usage, User
 from garra.sdk.model import Level
 from garra.sdk.tool import Origin
 
@@ -69,7 +69,12 @@ class Trace:
 
 
 class Run:
-    """A registered run. It is `queued` until its session is free, then `running`, then `ended` for good."""
+    """A registered run. It is `queued` until its session is free, then `running`, then `ended` for good.
+
+    `steer` are messages handed to it that its model has not seen yet; `joined` are those whose words it has taken:
+    they end when it ends. `prompt` is its message as it is
+    stored; `stored` is set when it is on disk, or never will be.
+    """
 
     def __init__(self, turn: Turn, session_id: SessionId, started_at: int) -> None:
         self.turn = turn
@@ -80,8 +85,14 @@ class Run:
         self.cancel = Cancel()
         self.trace = Trace()
         self.seq = 0
-        self.steer: deque[Turn] = deque()
-        self.follow: deque[Turn] = deque()
+        self.steer: deque[Run] = deque()
+        self.joined: list[Run] = []
+        self.prompt = User(
+            (*((Text(turn.text),) if turn.text or not turn.images else ()), *turn.images),
+            started_at,
+            {"idempotencyKey": f"{turn.run_id}:user", **turn.meta},
+        )
+        self.stored = asyncio.Event()
         self._done = asyncio.Event()
 
     @property
@@ -103,6 +114,7 @@ class Run:
     def end(self, ended: RunEnded) -> None:
         """Record the end, once."""
         self.ended, self.state = ended, "ended"
+        self.stored.set()
         self._done.set()
 
     async def wait(self, timeout_s: float | None = None) -> RunEnded:
