@@ -104,7 +104,7 @@ def page(connection: Connection, query: Query) -> Page:
     where, values = _where(query)
     total = int(connection.execute(f"SELECT count(*) FROM sessions {where}", values).fetchone()[0])
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM sessions {where} ORDER BY pinned DESC, updated_at DESC, key LIMIT ? OFFSET ?",
+        f"SELECT {_COLUMNS} FROM sessions {where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?",
         [*values, query.limit, query.offset],
     ).fetchall()
     found = tuple(session for row in rows if (session := _one(row)) is not None)

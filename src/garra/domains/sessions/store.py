@@ -77,7 +77,7 @@ class Sessions:
         await self.open()
         return await self._registry.get(key)
 
-    async def find(self, session_id: str) -> Session | None:
+    async def by_id(self, session_id: str) -> Session | None:
         """The session whose current transcript has this id."""
         await self.open()
         return await self._registry.find(session_id)
@@ -115,7 +115,7 @@ class Sessions:
             return session
 
     async def list(self, query: Query | None = None) -> Page:
-        """Newest first, the pinned before all."""
+        """Newest first."""
         await self.open()
         return await self._registry.page(query or Query())
 
