@@ -1,0 +1,142 @@
+"""The providers in the box, and what the configuration adds to them: a person's word wins, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from garra.core.secret import Secret
+from garra.sdk.model import Cost, Model
+from garra.sdk.ports import DIRECT, Via
+from garra.sdk.provider import Offer, Provider, parse
+
+if TYPE_CHECKING:
+    from garra.config.sections import Config
+    from garra.config.sections.models import CatalogModel
+    from garra.config.sections.models import Provider as Settings
+
+SMALL_WINDOW = 32_000
+"""Tokens below which a model gets the short prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One provider as it is in force: the box's file with the configuration's fields laid over it.
+
+    `key` is the configured secret, None where none is named. `timeout_s` is the owner's own patience with it.
+    """
+
+    provider: Provider
+    key: Secret | None = None
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    via: Via = DIRECT
+    timeout_s: float | None = None
+    rows: Mapping[str, CatalogModel] = field(default_factory=dict)
+    configured: bool = False
+
+    def model(self, model_id: str) -> Model:
+        """Model `model_id` of this provider; one that is nowhere listed gets the usual measures."""
+        offered = next((offer for offer in self.provider.models if offer.id == model_id), Offer(model_id))
+        row = self.rows.get(model_id)
+        told = _told(offered) | _row(row)
+        window = int(told.get("context_window") or 128_000)
+        cost = Cost(**(_costs(offered.cost) | (_set(row.cost) if row is not None else {})))
+        return Model(
+            provider=self.provider.id,
+            id=model_id,
+            api=str(told.get("api") or self.provider.family),
+            base_url=str(told.get("base_url") or self.provider.base_url),
+            name=str(told.get("name") or model_id),
+            context_window=window,
+            max_tokens=int(told.get("max_tokens") or min(8_192, max(256, window // 4))),
+            reasoning=bool(told.get("reasoning", False)),
+            input=tuple(told.get("input") or ("text",)),
+            cost=cost,
+            headers=self.provider.headers,
+            compat={**self.provider.compat, **offered.compat, **(row.compat if row is not None else {})},
+            prompt=offered.prompt or ("lite" if window < SMALL_WINDOW else "full"),
+            via=self.via,
+        )
+
+    def listed(self) -> tuple[str, ...]:
+        """The models this provider is known to have, the owner's own first."""
+        return tuple(dict.fromkeys([*self.rows, *(offer.id for offer in self.provider.models)]))
+
+
+def shipped() -> tuple[Provider, ...]:
+    """The providers in the box. Blocks: reads files."""
+    folder = resources.files("garra") / "builtin" / "providers"
+    texts = ((item.name, item.read_text("utf-8")) for item in folder.iterdir() if item.name.endswith(".toml"))
+    return tuple(sorted((parse(text, name) for name, text in texts), key=lambda provider: provider.order))
+
+
+def entries(config: Config, known: Iterable[Provider]) -> dict[str, Entry]:
+    """Every provider in force, by id: those of the configuration, then the box's unless `models.mode` is replace."""
+    own = dict(_own(config))
+    boxed = {provider.id: provider for provider in known}
+    found = {name: _laid(name, settings, boxed.get(name)) for name, settings in own.items()}
+    if config.models.mode != "replace":
+        found |= {name: Entry(provider) for name, provider in boxed.items() if name not in found}
+    return found
+
+
+def _own(config: Config) -> Iterator[tuple[str, Settings]]:
+    return ((name.strip().lower(), settings) for name, settings in config.models.providers.items())
+
+
+def _laid(name: str, settings: Settings, boxed: Provider | None) -> Entry:
+    base = boxed or Provider(
+        name, name, "openai-completions", auth="key" if settings.api_key is not None else "optional"
+    )
+    compat: dict[str, Any] = {"authHeader": True} if settings.auth_header else {}
+    provider = replace(
+        base,
+        family=settings.api or base.family,
+        base_url=settings.base_url or base.base_url,
+        compat={**(base.compat if _same_route(settings, base) else {}), **compat},
+    )
+    asked = settings.request if isinstance(settings.request, Mapping) else {}
+    proxy = asked.get("proxy")
+    address = settings.proxy or (str(proxy.get("url") or "") if isinstance(proxy, Mapping) else "")
+    return Entry(
+        provider,
+        settings.api_key,
+        settings.headers,
+        Via(address or None, settings.ca_file or None) if address or settings.ca_file else DIRECT,
+        settings.timeout_seconds,
+        {row.id: row for row in settings.models},
+        configured=True,
+    )
+
+
+def _same_route(settings: Settings, base: Provider) -> bool:
+    """Whether the box's knowledge of quirks still fits: another address may be another server."""
+    return not settings.base_url or settings.base_url.rstrip("/") == base.base_url.rstrip("/")
+
+
+def _told(offer: Offer) -> dict[str, Any]:
+    names = ("name", "context_window", "max_tokens", "reasoning", "input")
+    return {name: value for name in names if (value := getattr(offer, name)) not in {None, ""}}
+
+
+def _row(row: CatalogModel | None) -> dict[str, Any]:
+    """What the owner's row sets, and only that."""
+    if row is None:
+        return {}
+    names = ("api", "base_url", "name", "context_window", "context_tokens", "max_tokens", "reasoning", "input")
+    told = {name: getattr(row, name) for name in names if name in row.model_fields_set}
+    cap = told.pop("context_tokens", None)
+    if cap:
+        told["context_window"] = min(cap, told.get("context_window") or cap)
+    return told
+
+
+def _costs(cost: Cost | None) -> dict[str, float]:
+    return {} if cost is None else {item.name: getattr(cost, item.name) for item in fields(cost)}
+
+
+def _set(section: Any) -> dict[str, float]:
+    names = ("input", "output", "cache_read", "cache_write")
+    return {name: getattr(section, name) for name in names if name in section.model_fields_set}

@@ -1,0 +1,276 @@
+"""The models: which there are, which one is meant, and a call to one, with its key, its second try and its price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from garra.core import failures, modelref
+from garra.core.errors import Failure, FailureKind, GarraError, NotFound
+from garra.core.events import Done, Failed
+from garra.core.messages import Assistant, Usage
+from garra.domains.models import catalog, keys
+from garra.domains.models.catalog import Entry
+from garra.domains.models.mending import mended
+from garra.sdk.model import Api, Cost, EventStream, Model, ModelRequest
+from garra.sdk.ports import Clock, Spawn
+from garra.sdk.provider import Provider
+from garra.sdk.stream import Stream
+
+if TYPE_CHECKING:
+    from garra.config.sections import Config
+
+THINKING = ("off", "minimal", "low", "medium", "high", "xhigh")
+_SLOW_S = 300.0
+"""How long the first sign may take of a model that thinks first, or of one that runs on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model as it is listed: `available` when there is a key for it, `configured` when the owner named it."""
+
+    id: str
+    provider: str
+    name: str
+    reasoning: bool
+    context_window: int
+    input: tuple[str, ...]
+    available: bool
+    configured: bool
+    alias: str = ""
+
+    @property
+    def ref(self) -> str:
+        return f"{self.provider}/{self.id}"
+
+    @property
+    def thinking_levels(self) -> tuple[str, ...]:
+        return THINKING if self.reasoning else ("off",)
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the registry is handed: where families come from, the environment, time and tasks."""
+
+    apis: Callable[[str], Api]
+    env: Callable[[], Mapping[str, str]]
+    spawn: Spawn
+    clock: Clock
+
+
+class Models:
+    """The registry. `config` gives the configuration in force; it is asked each time, so a change counts at once."""
+
+    def __init__(self, config: Callable[[], Config], ports: Ports, known: tuple[Provider, ...]) -> None:
+        self._config = config
+        self._ports = ports
+        self._known = known
+        self._entries: tuple[Config, dict[str, Entry]] | None = None
+        self._windows: dict[str, int] = {}
+        self.picked = ""
+        """The model that the first run found where none is configured, as `provider/model`."""
+
+    def entries(self) -> dict[str, Entry]:
+        """The providers in force, by id."""
+        config = self._config()
+        if self._entries is None or self._entries[0] is not config:
+            self._entries = (config, catalog.entries(config, self._known))
+        return self._entries[1]
+
+    def primary(self, agent_id: str = "") -> str:
+        """What the configuration chose for this agent, as it is written there; empty when nothing is."""
+        agents = self._config().agents
+        agent = agents.find(agent_id) if agent_id else None
+        own = agent.model.primary if agent is not None and agent.model is not None else ""
+        return own or agents.defaults.model.primary
+
+    def resolve(self, ref: str | None = None, agent_id: str = "") -> Model:
+        """The model that is meant by `provider/model`, an alias or a bare model id; None: the agent's own.
+
+        Raises NotFound with a line on what to set.
+        """
+        text = ref or self.primary(agent_id) or self.picked
+        if not text:
+            raise NotFound(
+                "no model is set: set a provider's key, or choose one with `garra models set PROVIDER/MODEL`"
+            )
+        provider, model_id = self._named(text)
+        entry = self._entry(provider)
+        model = entry.model(model_id)
+        if not model.base_url and model.api != "local":
+            raise NotFound(f"provider {provider} has no address: set models.providers.{provider}.baseUrl")
+        window = self._windows.get(model.ref)
+        told = entry.rows.get(model_id)
+        if window is None or (told is not None and "context_window" in told.model_fields_set):
+            return model
+        return replace(model, context_window=window, prompt="lite" if window < catalog.SMALL_WINDOW else "full")
+
+    def learn(self, ref: str, window: int) -> None:
+        """A server said how large a model's window is, in tokens; the owner's own figure stays above that."""
+        self._windows[ref] = window
+
+    def rows(self) -> list[Row]:
+        """Every model that is known, the owner's first."""
+        aliases = {name: setting.alias for name, setting in self._config().agents.defaults.models.items()}
+        env = self._ports.env()
+        listed = []
+        for name, entry in self.entries().items():
+            available = keys.has(entry, env) and (entry.provider.auth == "key" or entry.configured)
+            for model_id in entry.listed():
+                model = self.resolve(f"{name}/{model_id}")
+                listed.append(_row(model, entry, aliases.get(model.ref, ""), available=available))
+        return listed
+
+    async def key(self, provider: str) -> str | None:
+        """The secret for one call, None where none is needed. Raises RunFailed (missing_key)."""
+        return keys.found(self._entry(provider), self._ports.env())
+
+    def stream(self, request: ModelRequest) -> EventStream:
+        """Start a call. One that fails before it showed anything is tried once more where that may help.
+
+        Raises ValueError when the family found under `request.model.api` is another one.
+        """
+        model = request.model
+        stream = Stream(Assistant((), self._ports.clock.now_ms(), model.api, model.provider, model.id))
+        try:
+            api = self._ports.apis(model.api)
+        except GarraError as error:
+            line = f"{model.ref}: the model family {model.api} cannot be used: {error.message}"
+            stream.fail(Failure(FailureKind.NOT_FOUND, line, provider=model.provider, model=model.id))
+            return stream
+        if api.family != model.api:
+            raise ValueError(f"{model.ref} speaks {model.api}, but the family found there is {api.family}")
+        call = _Call(api, self._ports, self._entry_or_none(model.provider), stream)
+        stream.start(self._ports.spawn, lambda: call.run(request), f"call {model.ref}")
+        return stream
+
+    def _named(self, text: str) -> modelref.Ref:
+        """The provider and model that `text` means."""
+        alias = next(
+            (
+                name
+                for name, setting in self._config().agents.defaults.models.items()
+                if setting.alias and setting.alias.lower() == text.strip().lower()
+            ),
+            text,
+        )
+        ref = modelref.split(alias)
+        if ref.provider:
+            return modelref.Ref(self._canonical(ref.provider), ref.model or self._default(ref.provider))
+        holders = [name for name, entry in self.entries().items() if ref.model in entry.listed()]
+        if len(holders) == 1:
+            return modelref.Ref(holders[0], ref.model)
+        if self._canonical(ref.model) in self.entries():
+            return modelref.Ref(self._canonical(ref.model), self._default(ref.model))
+        hint = (
+            f"it may be {', '.join(f'{name}/{ref.model}' for name in holders)}"
+            if holders
+            else "see `garra models list`"
+        )
+        raise NotFound(f"no model {text!r}: write it as provider/model; {hint}")
+
+    def _default(self, provider: str) -> str:
+        entry = self._entry(self._canonical(provider))
+        chosen = entry.provider.default or next(iter(entry.listed()), "")
+        if not chosen:
+            raise NotFound(f"provider {provider} has no default model: write {provider}/MODEL")
+        return chosen
+
+    def _canonical(self, provider: str) -> str:
+        name = provider.lower()
+        if name in self.entries():
+            return name
+        return next((known.id for known in self._known if name in known.aliases), name)
+
+    def _entry_or_none(self, provider: str) -> Entry | None:
+        return self.entries().get(provider)
+
+    def _entry(self, provider: str) -> Entry:
+        entry = self._entry_or_none(self._canonical(provider))
+        if entry is None:
+            known = ", ".join(sorted(self.entries()))
+            raise NotFound(f"no provider {provider!r}; there are {known}. Add one under models.providers")
+        return entry
+
+
+class _Call:
+    """One call with what belongs to it."""
+
+    def __init__(self, api: Api, ports: Ports, entry: Entry | None, stream: Stream) -> None:
+        self._api = api
+        self._ports = ports
+        self._entry = entry
+        self._stream = stream
+
+    async def run(self, request: ModelRequest) -> None:
+        attempt = 0
+        while True:
+            attempt += 1
+            failed = await self._once(self._readied(request))
+            if failed is None:
+                return
+            shown = bool(self._stream.draft.parts())
+            repaired = mended(request, failed.failure) if attempt == 1 and not shown else None
+            wait = 0 if repaired is not None else failures.again(failed.failure, attempt, shown=shown)
+            if wait is None:
+                self._stream.push(failed)
+                return
+            request = repaired or request
+            await self._ports.clock.sleep(wait / 1_000)
+
+    async def _once(self, request: ModelRequest) -> Failed | None:
+        """One attempt; its failure is given back, everything else goes on to the listener."""
+        secret = keys.found(self._entry, self._ports.env()) if self._entry is not None else None
+        inner = self._api.stream(request, secret)
+        try:
+            async for event in inner:
+                if isinstance(event, Failed):
+                    return event
+                self._stream.push(_priced(event, request.model) if isinstance(event, Done) else event)
+        finally:
+            inner.abort()
+        return None
+
+    def _readied(self, request: ModelRequest) -> ModelRequest:
+        """With the headers and the patience that the owner set."""
+        model, entry = request.model, self._entry
+        if entry is None:
+            return request
+        secret = keys.headers(entry)
+        if secret:
+            request = replace(request, model=replace(model, headers={**model.headers, **secret}))
+        if entry.timeout_s is not None:
+            return replace(request, timeout_first_s=entry.timeout_s, timeout_between_s=entry.timeout_s)
+        slow = model.api == "local" or entry.provider.auth != "key" or (model.reasoning and request.thinking != "off")
+        return replace(request, timeout_first_s=max(request.timeout_first_s, _SLOW_S)) if slow else request
+
+
+def _row(model: Model, entry: Entry, alias: str, *, available: bool) -> Row:
+    return Row(
+        model.id,
+        model.provider,
+        model.name,
+        model.reasoning,
+        model.context_window,
+        model.input,
+        available,
+        entry.configured,
+        alias,
+    )
+
+
+def _priced(done: Done, model: Model) -> Done:
+    usage = done.message.usage
+    return Done(replace(done.message, usage=replace(usage, cost=price(usage, model.cost))))
+
+
+def price(usage: Usage, cost: Cost) -> float:
+    """What a call cost, in US dollars."""
+    counted = (
+        usage.input * cost.input
+        + usage.output * cost.output
+        + usage.cache_read * cost.cache_read
+        + usage.cache_write * cost.cache_write
+    )
+    return counted / 1_000_000
