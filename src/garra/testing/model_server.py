@@ -61,26 +61,30 @@ class ModelServer:
     async def __aenter__(self) -> ModelServer:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        self._open: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
-        for writer in list(self._open):
-            writer.transport.abort()
+        for task in self._serving:
+            task.cancel()
+        if self._serving:
+            await asyncio.wait(self._serving)
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open.add(writer)
+        task = asyncio.current_task()
+        if task is not None:
+            self._serving.add(task)
+            task.add_done_callback(self._serving.discard)
         try:
             while (seen := await _request(reader)) is not None:
                 self.requests.append(seen)
                 if not await self._answer(seen, writer):
                     break
-        except (OSError, asyncio.IncompleteReadError):
-            pass  # the caller gave up, as an aborted turn does
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # the caller gave up, as an aborted turn does, or the server closes
         finally:
-            self._open.discard(writer)
             writer.transport.abort()
 
     async def _answer(self, seen: Seen, writer: asyncio.StreamWriter) -> bool:

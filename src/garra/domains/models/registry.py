@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from garra.core import failures, modelref
+from garra.core import modelref
 from garra.core.errors import Failure, FailureKind, GarraError, NotFound
-from garra.core.events import Done, Failed
-from garra.core.messages import Assistant, Usage
+from garra.core.messages import Assistant
 from garra.domains.models import catalog, keys
+from garra.domains.models.call import Call, Ports
 from garra.domains.models.catalog import Entry
-from garra.domains.models.mending import mended
-from garra.sdk.model import Api, Cost, EventStream, Model, ModelRequest
-from garra.sdk.ports import Clock, Spawn
+from garra.sdk.model import EventStream, Model, ModelRequest
 from garra.sdk.provider import Provider
 from garra.sdk.stream import Stream
 
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from garra.config.sections import Config
 
 THINKING = ("off", "minimal", "low", "medium", "high", "xhigh")
-_SLOW_S = 300.0
-"""How long the first sign may take of a model that thinks first, or of one that runs on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +43,6 @@ class Row:
     @property
     def thinking_levels(self) -> tuple[str, ...]:
         return THINKING if self.reasoning else ("off",)
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """What the registry is handed: where families come from, the environment, time and tasks."""
-
-    apis: Callable[[str], Api]
-    env: Callable[[], Mapping[str, str]]
-    spawn: Spawn
-    clock: Clock
 
 
 class Models:
@@ -141,7 +127,7 @@ class Models:
             return stream
         if api.family != model.api:
             raise ValueError(f"{model.ref} speaks {model.api}, but the family found there is {api.family}")
-        call = _Call(api, self._ports, self._entry_or_none(model.provider), stream)
+        call = Call(api, self._ports, self._entry_or_none(model.provider), stream)
         stream.start(self._ports.spawn, lambda: call.run(request), f"call {model.ref}")
         return stream
 
@@ -194,58 +180,6 @@ class Models:
         return entry
 
 
-class _Call:
-    """One call with what belongs to it."""
-
-    def __init__(self, api: Api, ports: Ports, entry: Entry | None, stream: Stream) -> None:
-        self._api = api
-        self._ports = ports
-        self._entry = entry
-        self._stream = stream
-
-    async def run(self, request: ModelRequest) -> None:
-        attempt = 0
-        while True:
-            attempt += 1
-            failed = await self._once(self._readied(request))
-            if failed is None:
-                return
-            shown = bool(self._stream.draft.parts())
-            repaired = mended(request, failed.failure) if attempt == 1 and not shown else None
-            wait = 0 if repaired is not None else failures.again(failed.failure, attempt, shown=shown)
-            if wait is None:
-                self._stream.push(failed)
-                return
-            request = repaired or request
-            await self._ports.clock.sleep(wait / 1_000)
-
-    async def _once(self, request: ModelRequest) -> Failed | None:
-        """One attempt; its failure is given back, everything else goes on to the listener."""
-        secret = keys.found(self._entry, self._ports.env()) if self._entry is not None else None
-        inner = self._api.stream(request, secret)
-        try:
-            async for event in inner:
-                if isinstance(event, Failed):
-                    return event
-                self._stream.push(_priced(event, request.model) if isinstance(event, Done) else event)
-        finally:
-            inner.abort()
-        return None
-
-    def _readied(self, request: ModelRequest) -> ModelRequest:
-        """With the headers and the patience that the owner set."""
-        model, entry = request.model, self._entry
-        if entry is None:
-            return request
-        secret = keys.headers(entry)
-        if secret:
-            request = replace(request, model=replace(model, headers={**model.headers, **secret}))
-        if entry.timeout_s is not None:
-            return replace(request, timeout_first_s=entry.timeout_s, timeout_between_s=entry.timeout_s)
-        slow = model.api == "local" or entry.provider.auth != "key" or (model.reasoning and request.thinking != "off")
-        return replace(request, timeout_first_s=max(request.timeout_first_s, _SLOW_S)) if slow else request
-
-
 def _row(model: Model, entry: Entry, alias: str, *, available: bool) -> Row:
     return Row(
         model.id,
@@ -258,19 +192,3 @@ def _row(model: Model, entry: Entry, alias: str, *, available: bool) -> Row:
         entry.configured,
         alias,
     )
-
-
-def _priced(done: Done, model: Model) -> Done:
-    usage = done.message.usage
-    return Done(replace(done.message, usage=replace(usage, cost=price(usage, model.cost))))
-
-
-def price(usage: Usage, cost: Cost) -> float:
-    """What a call cost, in US dollars."""
-    counted = (
-        usage.input * cost.input
-        + usage.output * cost.output
-        + usage.cache_read * cost.cache_read
-        + usage.cache_write * cost.cache_write
-    )
-    return counted / 1_000_000

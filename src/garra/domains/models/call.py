@@ -1,0 +1,106 @@
+"""One call to a model: its key, its second try, its patience and its price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from garra.core import failures
+from garra.core.errors import RunFailed
+from garra.core.events import Done, Failed
+from garra.core.messages import Usage
+from garra.domains.models import keys
+from garra.domains.models.catalog import Entry
+from garra.domains.models.mending import mended
+from garra.sdk.model import Api, Cost, Model, ModelRequest
+from garra.sdk.ports import Clock, Spawn
+from garra.sdk.stream import Stream
+
+_SLOW_S = 300.0
+"""How long the first sign may take of a model that thinks first, or of one that runs on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the registry is handed: where families come from, the environment, time and tasks."""
+
+    apis: Callable[[str], Api]
+    env: Callable[[], Mapping[str, str]]
+    spawn: Spawn
+    clock: Clock
+
+
+class Call:
+    """One call with what belongs to it."""
+
+    def __init__(self, api: Api, ports: Ports, entry: Entry | None, stream: Stream) -> None:
+        self._api = api
+        self._ports = ports
+        self._entry = entry
+        self._stream = stream
+
+    async def run(self, request: ModelRequest) -> None:
+        """Fill the stream. Raises RunFailed where there is no key."""
+        try:
+            await self._tried(request)
+        except RunFailed as failed:
+            failure = replace(failed.failure, provider=request.model.provider, model=request.model.id)
+            raise RunFailed(failure) from None
+
+    async def _tried(self, request: ModelRequest) -> None:
+        attempt = 0
+        while True:
+            attempt += 1
+            failed = await self._once(self._readied(request))
+            if failed is None:
+                return
+            shown = bool(self._stream.draft.parts())
+            repaired = mended(request, failed.failure) if attempt == 1 and not shown else None
+            wait = 0 if repaired is not None else failures.again(failed.failure, attempt, shown=shown)
+            if wait is None:
+                self._stream.push(failed)
+                return
+            request = repaired or request
+            await self._ports.clock.sleep(wait / 1_000)
+
+    async def _once(self, request: ModelRequest) -> Failed | None:
+        """One attempt; its failure is given back, everything else goes on to the listener."""
+        secret = keys.found(self._entry, self._ports.env()) if self._entry is not None else None
+        inner = self._api.stream(request, secret)
+        try:
+            async for event in inner:
+                if isinstance(event, Failed):
+                    return event
+                self._stream.push(_priced(event, request.model) if isinstance(event, Done) else event)
+        finally:
+            inner.abort()
+        return None
+
+    def _readied(self, request: ModelRequest) -> ModelRequest:
+        """With the headers and the patience that the owner set."""
+        model, entry = request.model, self._entry
+        if entry is None:
+            return request
+        secret = keys.headers(entry)
+        if secret:
+            request = replace(request, model=replace(model, headers={**model.headers, **secret}))
+        if entry.timeout_s is not None:
+            return replace(request, timeout_first_s=entry.timeout_s, timeout_between_s=entry.timeout_s)
+        slow = model.api == "local" or entry.provider.auth != "key" or (model.reasoning and request.thinking != "off")
+        return replace(request, timeout_first_s=max(request.timeout_first_s, _SLOW_S)) if slow else request
+
+
+def _priced(done: Done, model: Model) -> Done:
+    usage = done.message.usage
+    return Done(replace(done.message, usage=replace(usage, cost=price(usage, model.cost))))
+
+
+def price(usage: Usage, cost: Cost) -> float:
+    """What a call cost, in US dollars."""
+    counted = (
+        usage.input * cost.input
+        + usage.output * cost.output
+        + usage.cache_read * cost.cache_read
+        + usage.cache_write * cost.cache_write
+    )
+    return counted / 1_000_000
