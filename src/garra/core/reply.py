@@ -17,7 +17,7 @@ SILENT = "NO_REPLY"
 HEARTBEAT_OK = "HEARTBEAT_OK"
 
 _TAG = re.compile(r"<\s*(/?)\s*(?:antml:)?(?:think(?:ing)?|thought|reasoning)\s*>", re.IGNORECASE)
-_OPEN = re.compile(r"(?:<\s{0,4}/?\s{0,4}[a-z:]{0,14}\s{0,4}|`+|~+|\n[ \t]*)\Z", re.IGNORECASE)
+_OPEN = re.compile(r"(?:<\s{0,4}/?\s{0,4}[a-z:]{0,14}\s{0,4}|`+|~+|(?:\n[ \t]*)+)\Z", re.IGNORECASE)
 _MARK = re.compile(r"`+|~~~+|\n[ \t]*\n|<[^<>`~\n]{0,24}>")
 
 
