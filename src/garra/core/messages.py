@@ -198,79 +198,80 @@ def message_json(message: Message) -> dict[str, Any]:
 
 def part_from(body: Mapping[str, Any]) -> Part:
     """Raises KeyError or ValueError for what is no part."""
-    match body.get("type"):
-        case "text":
-            return Text(str(body["text"]))
-        case "thinking":
-            signature = body.get("thinkingSignature")
-            return Thinking(str(body["thinking"]), None if signature is None else str(signature))
-        case "image":
-            return Image(str(body["mimeType"]), str(body["data"]))
-        case "toolCall":
-            return ToolCall(str(body["id"]), str(body["name"]), dict(body["arguments"]))
-        case other:
-            raise ValueError(f"no such part: {other!r}")
+    kind = body.get("type")
+    if kind == "text":
+        return Text(str(body["text"]))
+    if kind == "toolCall":
+        return ToolCall(str(body["id"]), str(body["name"]), dict(body["arguments"]))
+    if kind == "thinking":
+        signature = body.get("thinkingSignature")
+        return Thinking(str(body["thinking"]), None if signature is None else str(signature))
+    if kind == "image":
+        return Image(str(body["mimeType"]), str(body["data"]))
+    raise ValueError(f"no such part: {kind!r}")
 
 
 def usage_from(body: Mapping[str, Any]) -> Usage:
-    cost = body.get("cost")
+    if not body:
+        return Usage()
+    get = body.get
+    cost = get("cost")
     return Usage(
-        int(body.get("input", 0)),
-        int(body.get("output", 0)),
-        int(body.get("cacheRead", 0)),
-        int(body.get("cacheWrite", 0)),
-        float(cost.get("total", 0.0)) if isinstance(cost, Mapping) else 0.0,
+        int(get("input", 0)),
+        int(get("output", 0)),
+        int(get("cacheRead", 0)),
+        int(get("cacheWrite", 0)),
+        float(cost.get("total", 0.0)) if isinstance(cost, dict) else 0.0,
     )
 
 
 def content_from(body: Any) -> tuple[Part, ...]:
     if isinstance(body, str):
         return (Text(body),)
-    return tuple(part_from(part) for part in body or ())
+    return tuple([part_from(part) for part in body or ()])
 
 
 _KNOWN = {
-    "user": {"role", "content", "timestamp"},
-    "assistant": {
+    "user": frozenset(("role", "content", "timestamp")),
+    "assistant": frozenset((
         "role", "content", "timestamp", "api", "provider", "model", "usage", "stopReason", "errorMessage", "responseId",
-    },
-    "toolResult": {"role", "content", "timestamp", "toolCallId", "toolName", "isError", "details"},
+    )),
+    "toolResult": frozenset(("role", "content", "timestamp", "toolCallId", "toolName", "isError", "details")),
 }  # fmt: skip
 
 
 def message_from(body: Mapping[str, Any]) -> Message:
     """The inverse of `message_json`; keys it does not know go to `meta`. Raises KeyError or ValueError."""
-    role = body.get("role")
-    known = _KNOWN.get(str(role), set())
-    meta = {key: value for key, value in body.items() if key not in known}
-    timestamp = int(body.get("timestamp", 0))
-    content = content_from(body.get("content"))
-    shown = tuple(part for part in content if isinstance(part, Text | Image))
-    match role:
-        case "user":
-            return User(shown, timestamp, meta)
-        case "assistant":
-            return Assistant(
-                content,
-                timestamp,
-                api=str(body.get("api", "")),
-                provider=str(body.get("provider", "")),
-                model=str(body.get("model", "")),
-                usage=usage_from(body.get("usage") or {}),
-                stop=body.get("stopReason", "stop"),
-                error=body.get("errorMessage"),
-                response_id=body.get("responseId"),
-                meta=meta,
-            )
-        case "toolResult":
-            return ToolResult(
-                str(body["toolCallId"]),
-                str(body.get("toolName", "")),
-                shown,
-                timestamp,
-                is_error=bool(body.get("isError", False)),
-                details=body.get("details"),
-                meta=meta,
-            )
-        case other:
-            raise ValueError(f"no such role: {other!r}")
+    get = body.get
+    role = get("role")
+    known = _KNOWN.get(role) if isinstance(role, str) else None
+    if known is None:
+        raise ValueError(f"no such role: {role!r}")
+    meta = {} if known.issuperset(body) else {key: value for key, value in body.items() if key not in known}
+    timestamp = int(get("timestamp", 0))
+    content = content_from(get("content"))
+    if role == "assistant":
+        return Assistant(
+            content,
+            timestamp,
+            str(get("api", "")),
+            str(get("provider", "")),
+            str(get("model", "")),
+            usage_from(get("usage") or {}),
+            get("stopReason", "stop"),
+            get("errorMessage"),
+            get("responseId"),
+            meta,
+        )
+    shown = tuple([part for part in content if isinstance(part, (Text, Image))])
+    if role == "user":
+        return User(shown, timestamp, meta)
+    return ToolResult(
+        str(body["toolCallId"]),
+        str(get("toolName", "")),
+        shown,
+        timestamp,
+        bool(get("isError", False)),
+        get("details"),
+        meta,
+    )
