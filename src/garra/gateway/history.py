@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -75,6 +75,13 @@ def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}\n… ({len(text) - limit} more characters)"
 
 
+class Stored(Protocol):
+    """One stored message entry; `body` is its JSON object, read when it is needed."""
+
+    @property
+    def body(self) -> dict[str, Any]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Messages `first` to the last of `rows`, numbered from 1 within the session."""
@@ -89,9 +96,7 @@ class Page:
         return self.offset + len(self.rows) < self.total
 
 
-def page(
-    entries: Sequence[Mapping[str, Any]], *, limit: int, offset: int = 0, max_bytes: int = CAP, chars: int = LONG
-) -> Page:
+def page(entries: Sequence[Stored], *, limit: int, offset: int = 0, max_bytes: int = CAP, chars: int = LONG) -> Page:
     """The last `limit` messages but `offset`, oldest first; fewer when they would not fit `max_bytes`.
 
     One message that alone does not fit is shown as a placeholder, so that a page is never empty before the beginning.
@@ -99,7 +104,7 @@ def page(
     total, room = len(entries), min(max_bytes, CAP)
     rows: list[dict[str, Any]] = []
     for at in range(total - offset - 1, max(-1, total - offset - limit - 1), -1):
-        row = shortened(displayed(entries[at], at + 1), chars)
+        row = shortened(displayed(entries[at].body, at + 1), chars)
         size = len(msgspec.json.encode(row))
         if size > room and not rows:
             row = placeholder(row)
@@ -146,11 +151,8 @@ def cursor_from(text: str) -> Cursor | None:
 def activity(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The tool calls of a page, by the message that made them or answered them."""
     failed = {row.get("toolCallId"): bool(row.get("isError")) for row in rows if row.get("role") == "toolResult"}
-    shown: list[dict[str, Any]] = []
-    for row in rows:
-        if items := [_call(call, name, failed) for call, name in _calls(row)]:
-            shown.append({"messageId": row["__openclaw"]["id"], "items": items})
-    return shown
+    items = [(row, [_call(call, name, failed) for call, name in _calls(row)]) for row in rows]
+    return [{"messageId": row["__openclaw"]["id"], "items": calls} for row, calls in items if calls]
 
 
 def _calls(row: Mapping[str, Any]) -> list[tuple[str, str]]:

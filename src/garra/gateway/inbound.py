@@ -1,4 +1,4 @@
-"""What a client says, before it is a turn: the same for `chat.send`, `agent`, `sessions.send` and the HTTP interfaces."""
+"""What a client says, before it is a turn: one shape for `chat.send`, `agent`, `sessions.send` and HTTP."""
 
 from __future__ import annotations
 

@@ -13,8 +13,9 @@ from typing import Any, Protocol
 
 from garra.core.events import RunEnded, RunEvent
 from garra.gateway.history import displayed
-from garra.gateway.method import READ, Caller, Link, Scope
-from garra.gateway.stream import Emit, RunView
+from garra.gateway.method import Caller, Link
+from garra.gateway.parts import Broadcast
+from garra.gateway.stream import Emit, Place, RunView
 from garra.sdk.ports import Clock, Spawn
 
 TOOL_EVENTS = "tool-events"
@@ -36,20 +37,6 @@ def hears(link: Link, session_key: str) -> bool:
 
 def watches(link: Link, session_key: str) -> bool:
     return ALL in link.watching or topic(session_key) in link.watching
-
-
-class Broadcast(Protocol):
-    """Sends events to connections; an event is encoded once, whoever gets it."""
-
-    def publish(
-        self, event: str, payload: Any, *, scope: Scope = READ, where: Callable[[Link], bool] | None = None
-    ) -> None:
-        """To every connection with the right `scope` that `where` (all, when None) picks. Never blocks."""
-        ...
-
-    def watched(self, topic: str) -> bool:
-        """Whether any connection subscribed to `topic`."""
-        ...
 
 
 class Timer(Protocol):
@@ -139,15 +126,25 @@ class Projector:
                 return run_id, watch.view.words.text, watch.view.started_at
         return None
 
+    def tell(self, run_id: str, session_key: str, agent_id: str, text: str) -> None:
+        """The gateway itself answers `run_id`: its words are that run's final words, stored nowhere."""
+        emit = RunView(Place(run_id, session_key, "", agent_id), 0).said(text, self._desk.clock.now_ms())
+        self._desk.hub.publish(emit.event, emit.payload, where=lambda link: hears(link, session_key))
+
     def changed(self, session_key: str, agent_id: str, **about: Any) -> None:
         """A session changed in another way than by a run: those who watch the list are sent its new row."""
         if self._desk.hub.watched(ALL):
             payload = {"sessionKey": session_key, "agentId": agent_id, **about, "ts": self._desk.clock.now_ms()}
             self._desk.spawn(self._tell(payload), "session row")
 
+    def gone(self, payload: dict[str, Any]) -> None:
+        """A session is no more: those who watch the list are told."""
+        self._desk.hub.publish("sessions.changed", payload, where=lambda link: ALL in link.watching)
+
     def _begin(self, event: RunEvent) -> Watch:
         start = self._starts.pop(event.run_id, None)
-        view = RunView(event, phases=start is not None and start.phases)
+        place = Place(event.run_id, event.session_key, event.session_id, event.agent_id)
+        view = RunView(place, event.ts, phases=start is not None and start.phases)
         watch = self._runs[event.run_id] = Watch(view, start.conn_id if start else None)
         return watch
 

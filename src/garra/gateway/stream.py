@@ -53,6 +53,16 @@ class Emit:
     to: Audience = "readers"
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which run, and where it runs."""
+
+    run_id: str
+    session_key: str
+    session_id: str
+    agent_id: str
+
+
 def title(call: ToolCall) -> str:
     """How a tool call is named to a person."""
     name = call.name.replace("_", " ").capitalize()
@@ -72,12 +82,12 @@ def meta(call: ToolCall) -> str:
 class RunView:
     """The wire side of one run. `phases`: whether its starter is shown what happens before the model speaks."""
 
-    def __init__(self, event: RunEvent, *, phases: bool = True) -> None:
-        self.run_id, self.session_key = event.run_id, event.session_key
-        self.session_id, self.agent_id = event.session_id, event.agent_id
+    def __init__(self, place: Place, ts: int, *, phases: bool = True) -> None:
+        self.run_id, self.session_key = place.run_id, place.session_key
+        self.session_id, self.agent_id = place.session_id, place.agent_id
         self.phases = phases
         self.words, self.thoughts = LiveText(), LiveText()
-        self.started_at = event.ts
+        self.started_at = ts
         self.stop = ""
         self.settled = False
         self.provider = self.model = ""
@@ -152,6 +162,11 @@ class RunView:
             message = {"role": "assistant", "content": [{"type": "text", "text": whole}], "timestamp": ts}
             sent.append(self.chat("delta", deltaText=fresh, message=message))
         return sent
+
+    def said(self, text: str, ts: int) -> Emit:
+        """A whole answer that no model gave."""
+        self._seq += 1
+        return self.chat("final", stopReason="stop", message=_message(text, ts))
 
     def aborted(self, reason: str, ts: int, now: float) -> list[Emit]:
         """The `chat` event of an abort, once; it goes out before the one who asked is answered."""
