@@ -64,6 +64,14 @@ class Live:
             self._adopt(found)
         return self._snapshot
 
+    async def change(self, make: Callable[[Writer], Snapshot]) -> Snapshot:
+        """Write through `make` in a thread, such as `lambda writer: writer.set("gateway.port", 1)`, and adopt it.
+
+        Raises what the writer raises.
+        """
+        await asyncio.to_thread(make, self.writer)
+        return await self.reload()
+
     async def watch(self, period_s: float = 1.0) -> None:
         """Follow the file, and the files it includes, until cancelled; `gateway.reload.mode` `off` is obeyed."""
         while True:

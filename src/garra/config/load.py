@@ -27,8 +27,9 @@ class Snapshot:
 
     `config` always serves: from the file when that is `valid`, else from the last good one, else the defaults
     (`source` says which). `raw` is the file's text and `hash` its SHA-256 in hex, also when the file is broken;
-    `parsed` is the file as written, `resolved` after includes and variables; `included` names the further files that
-    were read, `env` holds the process's variables with those of `.env` and `env.vars` beneath.
+    `parsed` is the file as written, `merged` after includes, `resolved` in today's words and after variables too;
+    `included` names the further files that were read (`files` their texts); `env` holds the process's variables with
+    those of `.env` and `env.vars` beneath.
     """
 
     config: Config
@@ -38,6 +39,7 @@ class Snapshot:
     raw: str
     hash: str
     parsed: dict[str, Any]
+    merged: dict[str, Any]
     resolved: dict[str, Any]
     issues: tuple[Issue, ...] = ()
     warnings: tuple[Issue, ...] = ()
@@ -70,6 +72,7 @@ def snapshot_of(source: Source) -> Snapshot:
         raw=source.raw,
         hash=digest(source.raw),
         parsed=source.parsed,
+        merged=source.merged,
         resolved=source.resolved,
         issues=_placed(source, issues),
         warnings=_placed(source, warnings),

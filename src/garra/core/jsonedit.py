@@ -48,9 +48,18 @@ def remove(text: str, path: Path) -> str:
         at = len(keys) - 1 - keys[::-1].index(path[-1])
         last = at == len(spans) - 1 and spans[at][2] is None
         text = _cut(text, spans[at], spans[at - 1][2] if at and last else None)
+        if len(spans) == 1:
+            text = _emptied(text, parent.start)
         if parent.kind == "list":
             break
     return text
+
+
+def _emptied(text: str, start: int) -> str:
+    """Close an object or list that holds nothing any more, not even a comment."""
+    inner = re.compile(r"\s*").match(text, start + 1)
+    end = inner.end() if inner else start + 1
+    return text[: start + 1] + text[end:] if text[end] in "}]" else text
 
 
 def _above(text: str, path: Path) -> Node | None:

@@ -1,0 +1,184 @@
+"""The log: one JSON object a line, a file a day, bounded in size and days, without secrets.
+
+A line is `{time, level, subsystem, message}` and, for faults, `error`. Lines are written by a thread of their own, so
+that logging never waits for the disk; `Log.close` writes what is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import queue
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from garra.core.redact import cleaner
+from garra.io.files import atomic
+
+LEVELS = {"silent": 100, "fatal": 50, "error": 40, "warn": 30, "warning": 30, "info": 20, "debug": 10, "trace": 5}
+NAMES = {50: "fatal", 40: "error", 30: "warn", 20: "info", 10: "debug", 5: "trace"}
+LARGEST_LINE = 16_384
+LARGEST_TAIL = 1 << 20
+_FILE = re.compile(r"garra-(\d{4}-\d{2}-\d{2})(?:\.\d+)?\.log")
+
+
+class Places(Protocol):
+    """Where the log goes."""
+
+    @property
+    def logs(self) -> Path: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """When a file is set aside (bytes) and when it is removed (days, and the sum of all files in bytes)."""
+
+    file_bytes: int = 10 << 20
+    days: int = 7
+    total_bytes: int = 100 << 20
+
+
+class Log(logging.Handler):
+    """The log of this process. `hide` tells it which texts must never be written; `close` ends it."""
+
+    def __init__(self, folder: Path, bounds: Bounds, *, stderr: bool) -> None:
+        super().__init__()
+        self._folder = folder
+        self._bounds = bounds
+        self._stderr = stderr
+        self._clean: Callable[[str], str] = cleaner(())
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="log", daemon=True)
+        self._thread.start()
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """From now on these texts are blotted out, wherever they occur."""
+        self._clean = cleaner(secrets)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            entry: dict[str, Any] = {
+                "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+                "level": NAMES.get(record.levelno, record.levelname.lower()),
+                "subsystem": record.name.removeprefix("garra."),
+                "message": self._clean(record.getMessage())[:LARGEST_LINE],
+            }
+            if record.exc_info:
+                fault = logging.Formatter().formatException(record.exc_info)
+                entry["error"] = self._clean(fault)[-LARGEST_LINE:]
+            self._lines.put(json.dumps(entry, ensure_ascii=False))
+        except (ValueError, TypeError):
+            self.handleError(record)
+
+    def close(self) -> None:
+        """Write what is left and stop."""
+        if self._thread.is_alive():
+            self._lines.put(None)
+            self._thread.join(5.0)
+        super().close()
+
+    def _run(self) -> None:
+        done = False
+        while not done:
+            batch = [self._lines.get()]
+            while not self._lines.empty():
+                batch.append(self._lines.get())
+            done = None in batch
+            lines = [line for line in batch if line is not None]
+            if lines:
+                self._write(lines)
+
+    def _write(self, lines: list[str]) -> None:
+        data = ("\n".join(lines) + "\n").encode("utf-8", "replace")
+        if self._stderr:
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write("".join(f"{_readable(line)}\n" for line in lines))
+        with contextlib.suppress(OSError):  # a full disk must not stop the program
+            atomic.folder(self._folder)
+            path = self._folder / f"garra-{lines[-1][10:20]}.log"
+            self._rotate(path, len(data))
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, atomic.FILE_MODE), "ab") as stream:
+                stream.write(data)
+
+    def _rotate(self, path: Path, more: int) -> None:
+        """Set a full file aside and remove what is too old or too much."""
+        size = path.stat().st_size if path.exists() else None
+        if size is not None and size + more <= self._bounds.file_bytes:
+            return
+        if size:
+            taken = [int(found.suffixes[-2][1:]) for found in self._folder.glob(f"{path.stem}.*.log")]
+            path.rename(path.with_name(f"{path.stem}.{max(taken, default=0) + 1}.log"))
+        total = 0
+        days = sorted({day for found in files(self._folder) if (day := _day(found))} | {path.stem[6:16]}, reverse=True)
+        for old in files(self._folder):
+            total += old.stat().st_size
+            if total > self._bounds.total_bytes or _day(old) not in days[: self._bounds.days]:
+                old.unlink(missing_ok=True)
+
+
+def _day(path: Path) -> str:
+    found = _FILE.fullmatch(path.name)
+    return found.group(1) if found else ""
+
+
+def files(folder: Path) -> list[Path]:
+    """The log files, newest first."""
+    found = [path for path in folder.glob("garra-*.log") if _FILE.fullmatch(path.name)]
+    return sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+
+def _readable(line: str) -> str:
+    entry = json.loads(line)
+    error = f"\n{entry['error']}" if "error" in entry else ""
+    return f"{entry['time'][11:19]} {entry['level']:<5} {entry['subsystem']}: {entry['message']}{error}"
+
+
+def setup(paths: Places, level: str = "info", *, stderr: bool = False, bounds: Bounds | None = None) -> Log:
+    """Send what `logging` gets to the log file (and, readable, to standard error). Close what this gives at the end."""
+    log = Log(paths.logs, bounds or Bounds(), stderr=stderr)
+    root = logging.getLogger()
+    root.addHandler(log)
+    root.setLevel(LEVELS.get(level, logging.INFO))
+    return log
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """A piece of the newest log file: its lines, and the `cursor` to ask for what comes after them.
+
+    `reset` when the cursor asked for did not fit this file any more; `cut` when lines before these were left out.
+    """
+
+    file: str
+    lines: tuple[str, ...]
+    cursor: int
+    size: int
+    reset: bool = False
+    cut: bool = False
+
+
+def tail(paths: Places, cursor: int | None = None, limit: int = 500) -> Tail:
+    """The newest lines, at most `limit`; with a cursor only those after it. Blocks: on a loop, use a thread."""
+    found = files(paths.logs) if paths.logs.is_dir() else []
+    if not found:
+        return Tail("", (), 0, 0, reset=bool(cursor))
+    with found[0].open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        reset = cursor is not None and cursor > size
+        start = cursor if cursor is not None and not reset else 0
+        begin = max(start, size - LARGEST_TAIL)
+        stream.seek(begin)
+        data = stream.read(size - begin)
+    whole = data[: data.rfind(b"\n") + 1]
+    lines = whole.decode("utf-8", "replace").splitlines()
+    skipped = lines[1:] if begin > start else lines
+    kept = skipped[-limit:] if limit > 0 else []
+    return Tail(str(found[0]), tuple(kept), begin + len(whole), size, reset, len(kept) < len(lines))
