@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from garra.core.messages import Message, Text, User, message_from, message_json
+from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User, message_from, message_json
 
 VERSION = 4
 
@@ -200,6 +200,20 @@ def told(each: Entry) -> Message | None:
     body = each.body
     text = body.get("summary") if each.type == "branch_summary" else body.get("content")
     return User((Text(text),), _when(body)) if isinstance(text, str) and text else None
+
+
+def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
+    """The calls at the end of a history that have no result: the program ended before they did."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        match message:
+            case ToolResult():
+                answered.add(message.call_id)
+            case Assistant():
+                return tuple(call for call in message.calls if call.id not in answered)
+            case User():
+                continue
+    return ()
 
 
 def _compacted(each: Entry, shown: list[tuple[str, Message]]) -> list[tuple[str, Message]]:

@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 OPEN_BYTES = 48 << 20
 """How much of transcripts stays in memory while nobody uses them, about."""
 
+LARGE = 65_536
+"""Bytes of a transcript from which on it is read in a thread."""
+
 BORN = restore.BORN
 
 
@@ -278,19 +281,27 @@ class Sessions:
             log.warning("the transcript %s is gone: session %s goes on with an empty one", path, session.key)
             await self._begin(session, "")
             data = await self._lines.load(path)
-        loaded = await asyncio.to_thread(transcript.load, data) if len(data) > 65_536 else transcript.load(data)
-        if loaded.skipped:
-            log.warning("%s: %d lines cannot be read and are left out", path, loaded.skipped)
+        if len(data) > LARGE:
+            opened = await asyncio.to_thread(self._opened, session, path, data)
+        else:
+            opened = self._opened(session, path, data)
+        if opened.skipped:
+            log.warning("%s: %d lines cannot be read and are left out", path, opened.skipped)
+        self._alive[session.key] = opened
+        return opened
+
+    def _opened(self, session: Session, path: Path, data: bytes) -> Transcript:
+        """A transcript with all its messages read; may run in a thread, for nobody else has it yet."""
         opened = Transcript(
-            SessionId(session.session_id),
+            session.session_id,
             path,
-            loaded,
+            transcript.load(data),
             lines=self._lines,
             clock=self._clock,
             new_id=self._new_id,
             stored=partial(self._stored, session.key, session.session_id),
         )
-        self._alive[session.key] = opened
+        opened.messages()
         return opened
 
     def _evict(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from garra.core import transcript
 from garra.core.errors import NotFound
 from garra.core.ids import SessionId
-from garra.core.messages import Message
+from garra.core.messages import Message, ToolCall
 from garra.core.transcript import Entry, Loaded
 from garra.io.store.lines import Lines
 from garra.sdk.ports import Clock
@@ -50,6 +50,7 @@ class Transcript:
         self._tip = self.leaf
         self._retired = ""
         self._branch: list[Entry] | None = None
+        self._spoken = 0
         self._told: list[Message] | None = None
         self._entries_cache: tuple[Entry, ...] | None = None
         self._messages_cache: tuple[Message, ...] | None = None
@@ -74,6 +75,20 @@ class Transcript:
 
     def get(self, entry_id: str) -> Entry | None:
         return self._index.get(entry_id)
+
+    def interrupted(self) -> tuple[ToolCall, ...]:
+        """Calls that the last answer asked for and that never ended; a request to a model says so of each."""
+        return transcript.unanswered(self.messages())
+
+    def number(self, entry_id: str) -> int | None:
+        """Which message of the active branch it is, counting from 1; quick for the newest ones."""
+        after = 0
+        for entry in reversed(self._way()):
+            if entry.type == "message":
+                if entry.id == entry_id:
+                    return self._spoken - after
+                after += 1
+        return None
 
     def branch_to(self, entry_id: str) -> tuple[Entry, ...]:
         """The entries from the root to `entry_id`. Raises NotFound."""
@@ -132,6 +147,7 @@ class Transcript:
         self._entries_cache = self._messages_cache = None
         if straight and self._branch is not None:
             self._branch.append(entry)
+            self._spoken += entry.type == "message"
         else:
             self._branch = None
         if not straight or entry.type == "compaction":
@@ -144,4 +160,5 @@ class Transcript:
     def _way(self) -> list[Entry]:
         if self._branch is None:
             self._branch = list(transcript.branch(self._index, self.leaf))
+            self._spoken = sum(entry.type == "message" for entry in self._branch)
         return self._branch

@@ -11,10 +11,10 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Generic, TypeVar, cast
+from typing import TypeVar, cast
 
 from garra.core.errors import Conflict, GarraError, Unavailable, UserError
-from garra.io.store.jobs import Job, Worker
+from garra.io.store.jobs import Job, Worker, settle
 
 T = TypeVar("T")
 Connection = sqlite3.Connection
@@ -30,13 +30,20 @@ WAL_BYTES = 8 << 20
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-class _Task(Job, Generic[T]):
-    __slots__ = ("durable", "work")
+class _Task(Job):
+    __slots__ = ("durable", "failed", "work")
 
-    def __init__(self, work: Work[T], *, durable: bool = False) -> None:
+    def __init__(
+        self, work: Work[object], *, durable: bool = False, failed: Callable[[BaseException], None] | None = None
+    ) -> None:
         super().__init__()
         self.work = work
         self.durable = durable
+        self.failed = failed
+
+    def finished(self) -> None:
+        if self.failed is not None and self.error is not None:
+            self.failed(self.error)
 
 
 class Database:
@@ -48,8 +55,8 @@ class Database:
         self._writing: Connection | None = None
         self._reading: Connection | None = None
         self._full = False
-        self._writer: Worker[_Task[object]] = Worker("garra-db-write", self._write_all, self._end_writing)
-        self._reader: Worker[_Task[object]] = Worker("garra-db-read", self._read_all, self._end_reading)
+        self._writer: Worker[_Task] = Worker("garra-db-write", self._write_all, self._end_writing)
+        self._reader: Worker[_Task] = Worker("garra-db-read", self._read_all, self._end_reading)
 
     async def open(self) -> None:
         """Raises UserError (a newer or broken file) or Unavailable (read only, full, locked)."""
@@ -60,28 +67,23 @@ class Database:
 
         `durable`: the commit is on the disk, not only with the operating system.
         """
-        task = self._writer.submit(cast("_Task[object]", _Task(work, durable=durable)))
-        return cast(T, await asyncio.wrap_future(task.future))
+        return cast(T, await self._writer.begin(_Task(work, durable=durable)))
 
     async def read(self, work: Work[T]) -> T:
         """Run `work` on a connection that cannot write; it sees every write that has returned."""
-        task = self._reader.submit(cast("_Task[object]", _Task(work)))
-        return cast(T, await asyncio.wrap_future(task.future))
+        return cast(T, await self._reader.begin(_Task(work)))
 
     def write_now(self, work: Work[T], *, durable: bool = False) -> T:
         """`write` for programs without a loop."""
-        task = self._writer.submit(cast("_Task[object]", _Task(work, durable=durable)))
-        return cast(T, task.future.result())
+        return cast(T, self._writer.wait(_Task(work, durable=durable)))
 
     def read_now(self, work: Work[T]) -> T:
         """`read` for programs without a loop."""
-        task = self._reader.submit(cast("_Task[object]", _Task(work)))
-        return cast(T, task.future.result())
+        return cast(T, self._reader.wait(_Task(work)))
 
     def post(self, work: Work[None], failed: Callable[[BaseException], None]) -> None:
         """Write without waiting; `failed` gets the error, in the writer's thread. Raises Unavailable once closed."""
-        task = self._writer.submit(cast("_Task[object]", _Task(work)))
-        task.future.add_done_callback(lambda done: failed(error) if (error := done.exception()) else None)
+        self._writer.submit(_Task(work, failed=failed))
 
     async def close(self) -> None:
         """Finish what is queued and close the file."""
@@ -91,13 +93,13 @@ class Database:
         self._reader.close()
         self._writer.close()
 
-    def _write_all(self, tasks: list[_Task[object]]) -> None:
+    def _write_all(self, tasks: list[_Task]) -> None:
         fault = self._commit(tasks)
         for task in tasks:
             task.error = fault or task.error
-            task.settle()
+        settle(tasks)
 
-    def _commit(self, tasks: list[_Task[object]]) -> GarraError | None:
+    def _commit(self, tasks: list[_Task]) -> GarraError | None:
         """Run all in one transaction. Gives back what kept it from being committed."""
         try:
             connection = self._connected()
@@ -137,7 +139,7 @@ class Database:
             self._writing = connection
         return self._writing
 
-    def _read_all(self, tasks: list[_Task[object]]) -> None:
+    def _read_all(self, tasks: list[_Task]) -> None:
         try:
             connection = self._readable()
         except GarraError as error:
@@ -149,13 +151,11 @@ class Database:
                     task.value = task.work(connection)
                 if isinstance(task.error, sqlite3.Error):
                     task.error = explained(task.error, self.path)
-        for task in tasks:
-            task.settle()
+        settle(tasks)
 
     def _readable(self) -> Connection:
         if self._reading is None:
-            first: _Task[object] = self._writer.submit(_Task(lambda _: None))
-            first.future.result()
+            self._writer.wait(_Task(lambda _: None))
             self._reading = _connect(self.path)
             self._reading.execute("PRAGMA query_only=1")
         return self._reading
@@ -180,7 +180,7 @@ def _prepare(connection: Connection) -> None:
         connection.execute(f"PRAGMA {pragma}").fetchall()
 
 
-def _step(connection: Connection, task: _Task[object], path: Path) -> None:
+def _step(connection: Connection, task: _Task, path: Path) -> None:
     """One caller's work, undone alone when it fails. Raises sqlite3.Error when the whole transaction is gone."""
     connection.execute("SAVEPOINT step")
     with task:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import queue
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Generic, TypeVar
 
 from garra.core.errors import Unavailable
 
-T = TypeVar("T")
 J = TypeVar("J", bound="Job")
 
 BATCH = 512
@@ -21,12 +21,13 @@ BATCH = 512
 class Job:
     """One piece of work. As a context it keeps the error of its body, for that belongs to whoever waits."""
 
-    __slots__ = ("error", "future", "value")
+    __slots__ = ("error", "future", "value", "waiting")
 
     def __init__(self) -> None:
-        self.future: Future[object] = Future()
         self.value: object = None
         self.error: BaseException | None = None
+        self.future: asyncio.Future[object] | None = None
+        self.waiting: threading.Event | None = None
 
     def __enter__(self) -> None:
         self.error = None
@@ -37,14 +38,37 @@ class Job:
         self.error = error
         return error is not None
 
-    def settle(self) -> None:
-        """Tell whoever waits, once the work is safe."""
-        if not self.future.set_running_or_notify_cancel():
+    def tell(self) -> None:
+        """Give the outcome to the future; in its loop's thread."""
+        if self.future is None or self.future.done():
             return
         if self.error is None:
             self.future.set_result(self.value)
         else:
             self.future.set_exception(self.error)
+
+    def finished(self) -> None:
+        """Called in the worker's thread when nobody waits for the outcome."""
+
+
+def settle(jobs: Iterable[Job]) -> None:
+    """Tell all who wait that their work is safe; each loop is woken once."""
+    loops: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+    for job in jobs:
+        if job.future is not None:
+            loops.setdefault(job.future.get_loop(), []).append(job)
+        elif job.waiting is not None:
+            job.waiting.set()
+        else:
+            job.finished()
+    for loop, done in loops.items():
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it everybody who waited
+            loop.call_soon_threadsafe(_tell_all, done)
+
+
+def _tell_all(jobs: list[Job]) -> None:
+    for job in jobs:
+        job.tell()
 
 
 class Worker(Generic[J]):
@@ -62,8 +86,8 @@ class Worker(Generic[J]):
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def submit(self, job: J) -> J:
-        """Raises Unavailable once closed."""
+    def submit(self, job: J) -> None:
+        """Do it some time, in order. Raises Unavailable once closed."""
         with self._lock:
             if self._closed:
                 raise Unavailable("the store is closed: the program is shutting down")
@@ -71,7 +95,21 @@ class Worker(Generic[J]):
                 self._thread = threading.Thread(target=self._loop, name=self._name, daemon=True)
                 self._thread.start()
             self._queue.put(job)
-        return job
+
+    def begin(self, job: J) -> asyncio.Future[object]:
+        """Do it for the running loop; the future gets its value or error."""
+        job.future = asyncio.get_running_loop().create_future()
+        self.submit(job)
+        return job.future
+
+    def wait(self, job: J) -> object:
+        """Do it and block until it is done. Raises its error."""
+        job.waiting = threading.Event()
+        self.submit(job)
+        job.waiting.wait()
+        if job.error is not None:
+            raise job.error
+        return job.value
 
     def close(self) -> None:
         """Do what is queued, then end. Blocks."""
@@ -92,12 +130,12 @@ class Worker(Generic[J]):
         self._end()
 
     def _gather(self) -> tuple[list[J], bool]:
+        """What is queued, at least one job; and whether more may come."""
         job = self._queue.get()
         batch: list[J] = []
-        while job is not None and len(batch) < BATCH:
+        while job is not None:
             batch.append(job)
-            if self._queue.empty():
+            if len(batch) == BATCH or self._queue.empty():
                 return batch, True
-            if len(batch) < BATCH:
-                job = self._queue.get()
-        return batch, job is not None
+            job = self._queue.get()
+        return batch, False

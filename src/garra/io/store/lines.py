@@ -11,12 +11,16 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 from garra.core.errors import Conflict, GarraError, NotFound, Unavailable
-from garra.io.store.jobs import Job, Worker
+from garra.io.store.jobs import Job, Worker, settle
 
-OPEN_FILES = 128
-"""File descriptors kept open for the next append."""
+THREADS = 4
+"""How many files are synced at the same time at most."""
+
+OPEN_FILES = 64
+"""File descriptors that each thread keeps open for the next append."""
 
 _WORDS = {
     errno.ENOSPC: "the disk is full: free some space, then try again",
@@ -50,11 +54,10 @@ class _Call(Job):
 
 
 class Lines:
-    """Writes lines to any number of files, in one thread."""
+    """Writes lines to any number of files. Each file belongs to one of a few threads, so that syncs go in parallel."""
 
     def __init__(self) -> None:
-        self._worker: Worker[_Append | _Call] = Worker("garra-lines", self._run, self._close_all)
-        self._open: OrderedDict[Path, int] = OrderedDict()
+        self._desks = tuple(_Desk(f"garra-lines-{number}") for number in range(THREADS))
 
     async def append(self, path: Path, lines: Sequence[bytes]) -> None:
         """Add `lines` (without line breaks) to the end and return when they are on the disk.
@@ -65,33 +68,47 @@ class Lines:
 
     def post(self, path: Path, lines: Sequence[bytes]) -> asyncio.Future[object]:
         """`append`, begun; the future ends when the lines are on the disk, and is not to be cancelled."""
-        if any(b"\n" in line for line in lines):
-            raise ValueError("a line must not hold a line break")
-        job = self._worker.submit(_Append(path, b"".join(line + b"\n" for line in lines)))
-        return asyncio.wrap_future(job.future)
+        return self._desk(path).worker.begin(_Append(path, _text(lines)))
 
     async def create(self, path: Path, lines: Sequence[bytes]) -> None:
         """Like `append` to a new file. Raises Conflict when there is one already."""
-        await self._submit(_Call(path, lambda: self._create(path, b"".join(line + b"\n" for line in lines))))
+        data, desk = _text(lines), self._desk(path)
+        await desk.worker.begin(_Call(path, lambda: desk.create(path, data)))
 
     async def load(self, path: Path) -> bytes:
         """The whole file. A torn last line is cut off, from the file too. Raises NotFound or Unavailable."""
-        return bytes(await self._submit(_Call(path, lambda: self._load(path))))
+        desk = self._desk(path)
+        return cast(bytes, await desk.worker.begin(_Call(path, lambda: desk.load(path))))
 
     async def rename(self, path: Path, to: Path) -> None:
         """Move the file away; later appends to `path` start a new one. Raises NotFound or Unavailable."""
-        await self._submit(_Call(path, lambda: self._rename(path, to)))
+        desk = self._desk(path)
+        await desk.worker.begin(_Call(path, lambda: desk.rename(path, to)))
 
     async def close(self) -> None:
         """Finish what is queued and close every file."""
         await asyncio.to_thread(self.close_now)
 
     def close_now(self) -> None:
-        self._worker.close()
+        for desk in self._desks:
+            desk.worker.close()
 
-    async def _submit(self, job: _Append | _Call) -> bytes:
-        value = await asyncio.wrap_future(self._worker.submit(job).future)
-        return value if isinstance(value, bytes) else b""
+    def _desk(self, path: Path) -> _Desk:
+        return self._desks[hash(path) % THREADS]
+
+
+def _text(lines: Sequence[bytes]) -> bytes:
+    if any(b"\n" in line for line in lines):
+        raise ValueError("a line must not hold a line break")
+    return b"".join(line + b"\n" for line in lines)
+
+
+class _Desk:
+    """One thread and the files it has open. All but `worker` is that thread's own."""
+
+    def __init__(self, name: str) -> None:
+        self.worker: Worker[_Append | _Call] = Worker(name, self._run, self._close_all)
+        self._open: OrderedDict[Path, int] = OrderedDict()
 
     def _run(self, jobs: list[_Append | _Call]) -> None:
         """Write all, in order; sync each written file once; only then tell anyone."""
@@ -112,14 +129,14 @@ class Lines:
             job.value = job.work()
         if isinstance(job.error, OSError):
             job.error = explained(job.error, job.path)
-        job.settle()
+        settle([job])
 
     def _write(self, job: _Append) -> bool:
         try:
             write_whole(self._descriptor(job.path), job.data)
         except OSError as error:
             job.error = explained(error, job.path)
-            job.settle()
+            settle([job])
             return False
         return True
 
@@ -134,13 +151,14 @@ class Lines:
             fault = explained(error, path)
         for job in appends:
             job.error = fault
-            job.settle()
+        settle(appends)
 
     def _descriptor(self, path: Path, *, make: bool = True) -> int:
         found = self._open.get(path)
-        if found is not None:
+        if found is not None and os.fstat(found).st_nlink:
             self._open.move_to_end(path)
             return found
+        self._drop(path)
         new = make and not path.exists()
         if new:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -156,16 +174,20 @@ class Lines:
         if (opened := self._open.pop(path, None)) is not None:
             os.close(opened)
 
-    def _create(self, path: Path, data: bytes) -> None:
+    def create(self, path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        opened = os.open(path, flags, 0o600)
-        self._open[path] = opened
-        write_whole(opened, data)
-        os.fdatasync(opened)
+        opened = self._open[path] = os.open(path, flags, 0o600)
+        try:
+            write_whole(opened, data)
+            os.fdatasync(opened)
+        except OSError:
+            self._drop(path)
+            path.unlink()
+            raise
         sync_folder(path.parent)
 
-    def _load(self, path: Path) -> bytes:
+    def load(self, path: Path) -> bytes:
         try:
             mend(self._descriptor(path, make=False))
         except OSError as error:
@@ -173,7 +195,7 @@ class Lines:
                 raise
         return read(path)
 
-    def _rename(self, path: Path, to: Path) -> None:
+    def rename(self, path: Path, to: Path) -> None:
         self._drop(path)
         path.rename(to)
         sync_folder(path.parent)
