@@ -75,23 +75,23 @@ def _room(text: str, limit: int, size: Callable[[str], int]) -> int:
 
 def _part(text: str, room: int) -> tuple[str, str]:
     """(what fits in `room` characters, the rest)."""
-    across = next((fence for fence in fences(text) if fence.start < room < fence.end), None)
+    spans = fences(text)
+    across = next((fence for fence in spans if fence.start < room < fence.end), None)
     if across is None:
-        at = _break(text, 0, room)
+        at = _break(text, room, spans)
         return text[:at].rstrip(), text[at:].lstrip("\n") if text[at - 1 : at + 1].count("\n") else text[at:].lstrip()
     if across.start >= room // 3 and text[: across.start].strip():
         return text[: across.start].rstrip(), text[across.start :]
     return _through(text, room, across)
 
 
-def _break(text: str, start: int, end: int) -> int:
-    """Where to cut `text[start:end]`: after a paragraph, a line, a sentence, a word, or at the very end."""
+def _break(text: str, end: int, spans: tuple[Fence, ...]) -> int:
+    """Where to cut before `end`: after a paragraph, a line, a sentence, a word, or at the very end; in no fence."""
     for pattern in _BREAKS:
-        found = [
-            match.end() for match in pattern.finditer(text, start, end) if match.end() >= start + (end - start) // 3
-        ]
-        if found:
-            return found[-1]
+        found = (match.end() for match in pattern.finditer(text, 0, end))
+        fit = [at for at in found if at >= end // 3 and not any(span.start < at < span.end for span in spans)]
+        if fit:
+            return fit[-1]
     return end
 
 

@@ -49,7 +49,7 @@ def step(state: State, delta: str, *, last: bool = False) -> tuple[State, Shown]
     keep = "" if last else _undecided(text)
     cut = _cut(state, text[: len(text) - len(keep)])
     before = "" if cut.reset else state.shown
-    new = cut.text if before or not cut.state.tagged else cut.text.lstrip("\n")
+    new = cut.text if before else cut.text.lstrip("\n")
     return replace(cut.state, shown=before + new, held=keep), Shown(new, cut.thought, cut.reset)
 
 
@@ -101,8 +101,6 @@ def _undecided(text: str) -> str:
 
 def split(text: str) -> tuple[str, str]:
     """(visible, thought) of whole words."""
-    if "<" not in text:
-        return text, ""
     _, shown = step(State(), text, last=True)
     return shown.text, shown.thought
 
