@@ -141,15 +141,16 @@ class Files(Protocol):
 class Launch:
     """A command to run: `command` is a shell line, run by bash in the session's sandbox.
 
-    `workdir` is below the workspace. `env` adds to a built environment. Times are milliseconds and seconds as named.
+    `workdir` is below the workspace. `env` adds to a built environment. Times are milliseconds and seconds as named;
+    None is the owner's setting, `timeout_s` 0 no limit.
     """
 
     command: str
     workdir: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
-    yield_ms: int = 10_000
+    yield_ms: int | None = None
     background: bool = False
-    timeout_s: float = 1_800.0
+    timeout_s: float | None = None
     pty: bool = False
     host: Literal["auto", "sandbox", "gateway", "node"] = "auto"
     elevated: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import Content, Text
@@ -89,6 +89,7 @@ class Tool(Protocol):
         ...
 
 
+@runtime_checkable
 class Prepares(Protocol):
     """A tool that mends a model's usual slips before its arguments are checked (a name of old, a list as text)."""
 

@@ -138,7 +138,8 @@ class Commands:
         sandbox = await self._sandbox(launch)
         root, workdir = await asyncio.to_thread(self._workdir, launch.workdir, shut_in=sandbox is not None)
         child = await self._start(launch, Plan((), root, workdir), sandbox)
-        facts = Facts(self.supervisor.new_id(self.session_key), launch, workdir, launch.timeout_s)
+        timeout_s = self.settings.timeout_s if launch.timeout_s is None else launch.timeout_s
+        facts = Facts(self.supervisor.new_id(self.session_key), launch, workdir, timeout_s)
         job = Job(facts, child, self.supervisor.clock)
         jobs[facts.id] = job
         job.start(self.supervisor.spawn, update)

@@ -1,0 +1,139 @@
+"""Which tools a run may call: layers of allowing and denying, folded.
+
+A layer narrows what came before it and never widens it; a denial wins; what is unknown grants nothing. Each decision
+names the layer it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+GROUPS = {
+    "group:runtime": ("exec", "process", "code_execution"),
+    "group:fs": ("read", "write", "edit", "apply_patch", "ls", "find", "grep"),
+    "group:sessions": (
+        "sessions", "sessions_list", "sessions_history", "sessions_search", "sessions_send", "sessions_spawn",
+        "sessions_yield", "subagents", "session_status", "conversations_list", "conversations_send",
+        "conversations_turn", "suggest_task", "dismiss_task",
+    ),
+    "group:memory": ("memory_search", "memory_get"),
+    "group:web": ("web_search", "x_search", "web_fetch"),
+    "group:ui": ("browser", "screen", "theme", "dashboard", "terminal", "portal", "canvas", "show_widget"),
+    "group:automation": ("heartbeat_respond", "automations", "gateway", "plugins", "openclaw"),
+    "group:messaging": ("message",),
+    "group:nodes": ("nodes", "computer"),
+    "group:agents": (
+        "agents_list", "get_goal", "create_goal", "update_goal", "progress_card", "ask_user", "skill_workshop",
+    ),
+    "group:media": ("view_image", "image_generate", "music_generate", "video_generate", "tts", "pdf"),
+}  # fmt: skip
+"""Names of sets, as the original has them; `group:plugins` is a tool's own to say."""
+
+PROFILES: dict[str, tuple[str, ...] | None] = {
+    "minimal": ("session_status", "gateway"),
+    "coding": (
+        "group:fs", "group:runtime", "group:web", "group:sessions", "group:memory", "automations", "gateway",
+        "get_goal", "create_goal", "update_goal", "progress_card", "ask_user", "skill_workshop", "view_image",
+        "image_generate", "music_generate", "video_generate", "theme", "bundle-mcp",
+    ),
+    "messaging": (
+        "group:messaging", "sessions", "sessions_list", "sessions_history", "sessions_search", "conversations_list",
+        "conversations_send", "conversations_turn", "sessions_send", "sessions_spawn", "sessions_yield", "subagents",
+        "session_status", "gateway", "ask_user", "theme", "bundle-mcp",
+    ),
+    "full": None,
+}  # fmt: skip
+"""What each profile allows; None allows everything."""
+
+ALIASES = {"bash": "exec", "apply-patch": "apply_patch", "cron": "automations"}
+COVERED = {"apply_patch": "write"}
+"""A tool that does what another does is reached by that one's allowing and denying too."""
+
+OVER_HTTP_DENIED = frozenset(
+    {"exec", "process", "spawn", "shell", "read", "write", "edit", "apply_patch", "ls", "find", "grep", "fs_write",
+     "fs_delete", "fs_move", "sessions_spawn", "sessions_send", "automations", "cron", "gateway", "nodes"}
+)  # fmt: skip
+"""What POST /tools/invoke answers 404 for unless the owner lists it under gateway.tools.allow."""
+
+
+class Verdict(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided, and which layer said so."""
+
+    verdict: Verdict
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A tool as a policy sees it: its name, and the names of the sets it says it belongs to."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One step of a policy. `allow` None allows all; empty allows nothing. Items are names, groups, `*` patterns."""
+
+    source: str
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+
+
+def profile(name: str | None, also: Sequence[str] = (), source: str = "profile") -> Layer:
+    """The layer of a profile, widened by the owner's `alsoAllow`. None: no profile; an unknown one is the smallest."""
+    if name is None:
+        return Layer(source)
+    allowed = PROFILES.get(name, PROFILES["minimal"])
+    return Layer(source, None if allowed is None else (*allowed, *also))
+
+
+def decide(tool: Face, layers: Iterable[Layer]) -> Decision:
+    """Fold `layers` left to right."""
+    decision = Decision(Verdict.ALLOW, "default")
+    for layer in layers:
+        if matches(tool, layer.deny) or (layer.allow is not None and not matches(tool, layer.allow)):
+            return Decision(Verdict.DENY, layer.source)
+        if matches(tool, layer.ask):
+            decision = Decision(Verdict.ASK, layer.source)
+    return decision
+
+
+def matches(tool: Face, patterns: Iterable[str]) -> bool:
+    """Whether one of `patterns` means `tool`."""
+    names = {tool.name.lower(), COVERED.get(tool.name.lower(), tool.name.lower())}
+    return any(_means(tool, names, pattern.strip().lower()) for pattern in patterns)
+
+
+def _means(tool: Face, names: set[str], pattern: str) -> bool:
+    pattern = ALIASES.get(pattern, pattern)
+    if pattern.startswith("group:"):
+        return pattern in tool.groups or not names.isdisjoint(GROUPS.get(pattern, ()))
+    if "*" in pattern:
+        return any(fnmatchcase(name, pattern.replace("[", "[[]")) for name in names)
+    return pattern in names or pattern in tool.groups
+
+
+def unknown(patterns: Iterable[str]) -> tuple[str, ...]:
+    """The groups among `patterns` that do not exist, for a warning; they allow and deny nothing."""
+    known = {*GROUPS, "group:plugins", "group:openclaw"}
+    return tuple(p for p in patterns if p.lower().startswith("group:") and p.lower() not in known)
+
+
+def over_http(name: str, *, allow: Iterable[str] = (), deny: Iterable[str] = ()) -> bool:
+    """Whether POST /tools/invoke may reach a tool at all; the layers still decide after it."""
+    name = ALIASES.get(name.lower(), name.lower())
+    if matches(Face(name), deny):
+        return False
+    return name not in OVER_HTTP_DENIED or matches(Face(name), allow)

@@ -1,0 +1,238 @@
+"""The one way to a tool: policy, arguments, hooks, approval, the call itself, and a result that fits.
+
+Every surface calls tools here (the agent's loop, HTTP, the gateway's method), so there is no way around the policy.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from garra.core import policy, schema
+from garra.core.clip import clip
+from garra.core.errors import BadArguments, GarraError, ToolFailed
+from garra.core.ids import AgentId, SessionKey
+from garra.core.messages import Content, Image, Text, ToolCall, ToolResult
+from garra.core.policy import Decision, Face, Layer, Verdict
+from garra.sdk.model import ToolSpec
+from garra.sdk.ports import Clock
+from garra.sdk.tool import Call, Origin, Prepares, Tool, ToolContext, ToolInfo, Update
+
+log = logging.getLogger(__name__)
+
+MAX_TEXT = 40_000
+"""Characters of one result that a model is given."""
+MAX_IMAGES = 8 << 20
+"""Bytes of base64 of the pictures of one result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """For whom tools are looked up. `provider` and `api` decide how their schemas are cut."""
+
+    agent_id: AgentId
+    session_key: SessionKey
+    origin: Origin
+    provider: str = ""
+    api: str = ""
+    surface: Literal["agent", "http"] = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A call about to run; its arguments fit."""
+
+    tool: ToolInfo
+    call: ToolCall
+    context: ToolContext
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A hook's word that a call must not run; the model reads the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """What the person who was asked said. `reason` is read by the model when it is no."""
+
+    allowed: bool
+    reason: str = ""
+
+
+Before = Callable[[Pending], Awaitable[ToolCall | Block]]
+"""Sees a call before it runs; gives it back, changed or not, or blocks it. One that fails blocks."""
+After = Callable[[Pending, ToolResult, int], Awaitable[ToolResult]]
+"""Sees a result and how many milliseconds it took; gives it back, changed or not. One that fails changes nothing."""
+Gate = Callable[[Pending, Decision], Awaitable[Gated]]
+"""Asks a person, where the policy says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tool, as the owner is shown it."""
+
+    info: ToolInfo
+    decision: Decision
+
+
+class Pipeline:
+    """All tools of one process. `catalog` gives them, the first of a name counts; `layers` the policy of a scope."""
+
+    def __init__(
+        self,
+        catalog: Callable[[], Sequence[Tool]],
+        layers: Callable[[Scope], Sequence[Layer]],
+        clock: Clock,
+        *,
+        before: Sequence[Before] = (),
+        after: Sequence[After] = (),
+        gate: Gate | None = None,
+    ) -> None:
+        self._catalog, self._layers, self._clock = catalog, layers, clock
+        self._before, self._after, self._gate = list(before), list(after), gate
+        self._cut: dict[tuple[int, str], tuple[Tool, ToolSpec]] = {}
+
+    def rows(self, scope: Scope) -> tuple[Row, ...]:
+        """Every tool with what the policy says of it, in the catalog's order."""
+        layers = self._layers(scope)
+        named: dict[str, Tool] = {}
+        for tool in self._catalog():
+            named.setdefault(tool.info.name, tool)
+        return tuple(Row(tool.info, policy.decide(_face(tool.info), layers)) for tool in named.values())
+
+    def specs(self, scope: Scope) -> tuple[ToolSpec, ...]:
+        """What the model is told: the tools it may call, in an order that never changes by itself."""
+        allowed = {row.info.name for row in self.rows(scope) if row.decision.verdict is not Verdict.DENY}
+        dialect = schema.dialect(scope.api, scope.provider)
+        specs: dict[str, ToolSpec] = {}
+        for tool in self._catalog():
+            if tool.info.name in allowed and tool.info.name not in specs:
+                specs[tool.info.name] = self._spec(tool, dialect)
+        return tuple(specs.values())
+
+    def modes(self, scope: Scope) -> Mapping[str, Literal["parallel", "sequential"]]:
+        """The tools that may be called, and whether each lets others run beside it."""
+        return {r.info.name: r.info.mode for r in self.rows(scope) if r.decision.verdict is not Verdict.DENY}
+
+    def info(self, name: str) -> ToolInfo | None:
+        tool = self._find(name)
+        return tool.info if tool else None
+
+    def _spec(self, tool: Tool, dialect: str) -> ToolSpec:
+        key = (id(tool), dialect)
+        if key not in self._cut:
+            info = tool.info
+            self._cut[key] = (tool, ToolSpec(info.name, info.description, schema.clean(info.parameters, dialect)))
+        return self._cut[key][1]
+
+    def _find(self, name: str) -> Tool | None:
+        return next((tool for tool in self._catalog() if tool.info.name == name), None)
+
+    async def call(
+        self, call: ToolCall, context: ToolContext, update: Update, scope: Scope | None = None
+    ) -> ToolResult:
+        """Carry out one call. Whatever goes wrong is a result that says so; only cancellation is raised."""
+        scope = scope or Scope(context.agent_id, context.session_key, context.origin)
+        try:
+            return await self._run(call, context, update, scope)
+        except ToolFailed as error:
+            return self._failed(call, error.message, error.details, _kind(error))
+        except GarraError as error:
+            return self._failed(call, error.message, error.details, "refused")
+        except Exception:
+            log.exception("tool %s broke", call.name)
+            return self._failed(
+                call, f"The tool {call.name} broke; this is a fault of ours. See the log.", None, "fault"
+            )
+
+    async def _run(self, call: ToolCall, context: ToolContext, update: Update, scope: Scope) -> ToolResult:
+        tool = self._find(call.name)
+        decision = policy.decide(_face(tool.info), self._layers(scope)) if tool else None
+        if tool is None or decision is None or decision.verdict is Verdict.DENY:
+            names = ", ".join(spec.name for spec in self.specs(scope)) or "none"
+            raise ToolFailed(f"There is no tool {call.name}. Tools: {names}.", details={"kind": "unknown-tool"})
+        pending = Pending(tool.info, fitted(tool, call), context)
+        pending = await self._allowed(tool, pending, decision)
+        began = self._clock.monotonic()
+        answer = await tool.execute(Call(call.id, pending.call.arguments, context), update)
+        result = ToolResult(call.id, call.name, bounded(answer.content), self._clock.now_ms(), details=answer.details)
+        return await self._finished(pending, result, round((self._clock.monotonic() - began) * 1000))
+
+    async def _allowed(self, tool: Tool, pending: Pending, decision: Decision) -> Pending:
+        """The call as the hooks left it. Raises ToolFailed when one blocks it, or the person who is asked does."""
+        for hook in self._before:
+            said = await self._hear(hook, pending)
+            if isinstance(said, Block):
+                raise ToolFailed(f"Not run: {said.reason}", details={"kind": "blocked"})
+            if said is not pending.call:
+                pending = replace(pending, call=fitted(tool, said))
+        if decision.verdict is Verdict.ASK:
+            gated = await self._gate(pending, decision) if self._gate else Gated(False, "nobody can be asked here")
+            if not gated.allowed:
+                reason = gated.reason or "it was not approved"
+                raise ToolFailed(f"Not run: {reason}", details={"kind": "denied", "source": decision.source})
+        return pending
+
+    async def _hear(self, hook: Before, pending: Pending) -> ToolCall | Block:
+        try:
+            return await hook(pending)
+        except Exception:
+            log.exception("a hook before %s broke", pending.call.name)
+            return Block("a hook that checks calls broke; see the log")
+
+    async def _finished(self, pending: Pending, result: ToolResult, took_ms: int) -> ToolResult:
+        for hook in self._after:
+            try:
+                result = await hook(pending, result, took_ms)
+            except Exception:
+                log.exception("a hook after %s broke", pending.call.name)
+        return result
+
+    def _failed(self, call: ToolCall, text: str, details: Any, kind: str) -> ToolResult:
+        known = details if isinstance(details, Mapping) else {}
+        body = {"status": "failed", "error": text, "errorKind": kind, **known}
+        content: Content = (Text(clip(text, MAX_TEXT)[0]),)
+        return ToolResult(call.id, call.name, content, self._clock.now_ms(), is_error=True, details=body)
+
+
+def fitted(tool: Tool, call: ToolCall) -> ToolCall:
+    """`call` with arguments that fit the tool's schema. Raises BadArguments."""
+    arguments: Mapping[str, Any] = call.arguments
+    if isinstance(tool, Prepares):
+        arguments = tool.prepare(arguments)
+    mended, faults = schema.check(tool.info.parameters, dict(arguments))
+    if faults:
+        lines = "\n".join(f"- {fault}" for fault in faults[:8])
+        raise BadArguments(f"The arguments of {call.name} do not fit:\n{lines}\nCorrect them and call it again.")
+    return replace(call, arguments=mended)
+
+
+def bounded(content: Content) -> Content:
+    """`content` that a model can be given: long text loses its middle, too many pictures are named instead."""
+    room = MAX_TEXT
+    pictures = MAX_IMAGES
+    kept: list[Text | Image] = []
+    for part in content:
+        if isinstance(part, Text):
+            text, _ = clip(part.text, max(room, 200), "ask for less, or for a part")
+            room -= len(text)
+            kept.append(Text(text))
+        elif len(part.data) <= pictures:
+            pictures -= len(part.data)
+            kept.append(part)
+        else:
+            kept.append(Text(f"[a picture ({part.media_type}, {len(part.data)} bytes) is left out: too large]"))
+    return tuple(kept) or (Text("(no output)"),)
+
+
+def _face(info: ToolInfo) -> Face:
+    return Face(info.name, (*info.groups, *(("group:plugins",) if info.source == "plugin" else ())))
+
+
+def _kind(error: ToolFailed) -> str:
+    return "argument-validation" if isinstance(error, BadArguments) else "tool-failed"
