@@ -62,6 +62,7 @@ _WORD = re.compile(
     r"(?:true|false|null|[+-]?(?:Infinity|NaN|0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))(?![\w$.])"
 )
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.S)
+_HALF = re.compile("[\ud800-\udfff]")
 _NAMED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _NAMED |= dict.fromkeys(("\n", "\r", "\r\n", "\u2028", "\u2029"), "")
 
@@ -73,7 +74,10 @@ def unescape(text: str) -> str:
         code, short, plain = found.groups()
         return chr(int(code or short, 16)) if code or short else _NAMED.get(plain, plain)
 
-    return _ESCAPE.sub(one, text)
+    said = _ESCAPE.sub(one, text)
+    if _HALF.search(said):  # two escapes may name the halves of one character
+        said = said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return said
 
 
 @dataclass(slots=True)

@@ -192,5 +192,6 @@ def _cut(text: str, span: tuple[int, int, int | None], comma_before: int | None)
     elif before[-1:] in " \t[{" and after[:1] in " \t":
         after = after.lstrip(" \t")
     if comma_before is not None:
-        before = before[:comma_before] + before[comma_before + 1 :]
+        gap = before[comma_before + 1 :]
+        before = before[:comma_before] + (gap if gap.strip(" \t") else "")
     return before + after
