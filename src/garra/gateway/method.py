@@ -76,7 +76,11 @@ class Link(Protocol):
     """The connection behind a caller."""
 
     who: Who
-    watching: set[str]
+
+    @property
+    def watching(self) -> set[str]:
+        """What it subscribed to; to be changed in place."""
+        ...
 
     def send(self, event: str, payload: Any) -> None:
         """An event to this connection alone, without a number. Never blocks; dropped when the connection is gone."""

@@ -1,0 +1,43 @@
+"""health, presence, who the gateway is, and `connect` once it is too late for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from garra.core.errors import UserError
+from garra.gateway.method import ADMIN, READ, Caller, Method
+from garra.gateway.params import Params
+from garra.gateway.server import Gateway
+
+
+class Probed(Params, frozen=True):
+    """Whether to look closely; the snapshot is the same, gathered in the background."""
+
+    probe: bool = False
+    include_sensitive: bool = False
+
+
+def rows(gateway: Gateway) -> tuple[Method, ...]:
+    """The rows, bound to one gateway."""
+
+    def health(host: Any, caller: Caller, params: Probed) -> msgspec.Raw:
+        return gateway.health.read()
+
+    def present(host: Any, caller: Caller, params: Any) -> list[dict[str, Any]]:
+        return gateway.rows()
+
+    def identity(host: Any, caller: Caller, params: Any) -> dict[str, Any]:
+        me = gateway.me
+        return {"instanceId": me.instance_id, "host": me.host, "version": me.version, "platform": me.platform}
+
+    def connect(host: Any, caller: Caller, params: Any) -> None:
+        raise UserError("connect is only valid as the first request")
+
+    return (
+        Method("health", READ, Probed, health),
+        Method("system-presence", READ, None, present),
+        Method("gateway.identity.get", READ, None, identity),
+        Method("connect", ADMIN, None, connect, advertised=False),
+    )
