@@ -91,6 +91,39 @@ class Http(Protocol):
         ...
 
 
+class Worker(Protocol):
+    """A child program of ours that is spoken to in lines."""
+
+    async def send(self, line: bytes) -> None:
+        """One line, without its end. Raises Unavailable when the child listens no more."""
+        ...
+
+    async def line(self) -> bytes:
+        """The next line it says; empty when it has ended."""
+        ...
+
+    async def kill(self) -> None: ...
+
+
+class Children(Protocol):
+    """Starts modules of ours in a process of their own; each ends with this process at the latest."""
+
+    async def start(self, module: str) -> Worker:
+        """Run `python -m module`. Raises Unavailable."""
+        ...
+
+
+class Weights(Protocol):
+    """Where the files of local models are."""
+
+    async def path(self, model: str) -> str:
+        """The file of `model`, a name of the catalog or a path; fetched now if it is small and missing.
+
+        Raises Unavailable with a line on how to get it.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """One entry of a folder: `size` in bytes, `modified` in milliseconds since 1970."""
