@@ -110,9 +110,10 @@ def _plain(start: Start) -> Born:
 
 
 def _terminal(start: Start, size: tuple[int, int]) -> Born:
-    import termios  # noqa: PLC0415 - absent where there are no terminals of this kind
+    import pty  # noqa: PLC0415 - absent where there are no terminals of this kind
+    import termios  # noqa: PLC0415
 
-    ours, theirs = os.openpty()
+    ours, theirs = pty.openpty()
     try:
         termios.tcsetwinsize(ours, size)
         process = subprocess.Popen(
