@@ -12,7 +12,6 @@ from garra.core.events import CallDelta, StreamEvent, TextDelta, ThinkingDelta
 from garra.core.messages import Assistant, Message, Stop, Usage
 from garra.sdk.stream import Stream
 
-
 _USAGE = Usage(input=10, output=5)
 
 
