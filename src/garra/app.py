@@ -1,1 +1,231 @@
-"""Composition root: the only place that knows every concrete class."""
+"""Composition root: the only place that knows every concrete class.
+
+`opened` builds the house around one state folder; `embedded` is the house for one command, `serve` the resident one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from garra.config.live import Live
+from garra.config.load import load
+from garra.config.paths import Paths
+from garra.core import lanes
+from garra.core.errors import Conflict, NotFound, UserError
+from garra.core.events import EntryStored, RunBody
+from garra.core.ids import SessionId
+from garra.core.schema import faults
+from garra.domains.context import prompt
+from garra.domains.exec.boxes import probe_by
+from garra.domains.exec.supervisor import Consent, Host, Supervisor
+from garra.domains.models import catalog
+from garra.domains.models.call import Ports as ModelPorts
+from garra.domains.models.children import Children
+from garra.domains.models.fetch import Fetcher
+from garra.domains.models.registry import Models
+from garra.domains.models.weights import LocalWeights
+from garra.domains.plugins import discover
+from garra.domains.plugins.registry import Registry
+from garra.domains.sessions.store import Sessions
+from garra.domains.tools.pipeline import Pipeline
+from garra.io import lock
+from garra.io.clock import SystemClock
+from garra.io.env import Environment
+from garra.io.files import atomic
+from garra.io.http.door import GuardedHttp
+from garra.io.process.door import Programs
+from garra.io.store.db import Database
+from garra.io.tasks import Tasks
+from garra.runs import rights
+from garra.runs.assemble import Assembler, Parts
+from garra.runs.drive import Driver
+from garra.runs.run import Run, Turn
+from garra.runs.runner import Ports, Runs
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Options:
+    """What a command may set. `consent` asks the owner at a terminal; None where nobody sits."""
+
+    workspace: Path | None = None
+    consent: Consent | None = None
+
+
+@dataclass(slots=True)
+class _Calls:
+    """A session's door to the gateway's methods; shut where no gateway runs."""
+
+    ask_gateway: Any = None
+
+    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+        if self.ask_gateway is None:
+            raise UserError(f"{method} needs the gateway; start it with `garra gateway run`")
+        return await self.ask_gateway(method, params)
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The doors to programs and to the network."""
+
+    programs: Programs
+    http: GuardedHttp
+
+
+@dataclass(slots=True)
+class House:
+    """Everything one process owns."""
+
+    paths: Paths
+    env: Environment
+    live: Live
+    clock: SystemClock
+    spawn: Tasks
+    db: Database
+    sessions: Sessions
+    models: Models
+    plugins: Registry
+    pipeline: Pipeline
+    supervisor: Supervisor
+    assembler: Assembler
+    runs: Runs
+    programs: Programs
+    http: GuardedHttp
+    calls: _Calls
+    notices: list[str] = field(default_factory=list)
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
+def short_id() -> str:
+    return uuid.uuid4().hex[:8]
+
+
+@asynccontextmanager
+async def opened(paths: Paths, env: Environment, options: Options | None = None) -> AsyncIterator[House]:
+    """The house, until the block ends. Raises UserError for a state folder that cannot be used."""
+    options = options or Options()
+    async with AsyncExitStack() as stack:
+        await asyncio.to_thread(atomic.folder, paths.state)
+        live = Live(paths, env, await asyncio.to_thread(load, paths, env))
+        clock = SystemClock()
+        spawn = await stack.enter_async_context(Tasks())
+        db = Database(paths.db)
+        stack.push_async_callback(db.close)
+        await db.open()
+        programs = Programs()
+        stack.push_async_callback(programs.close)
+        http = GuardedHttp()
+        stack.push_async_callback(http.close)
+        sessions = Sessions(db, paths.agents, clock, new_id)
+        await sessions.open()
+        stack.push_async_callback(sessions.close)
+        ports = _ports(paths, env, spawn, Doors(programs, http))
+        plugins = await asyncio.to_thread(_plugins, paths, live, ports)
+        known = await asyncio.to_thread(catalog.shipped)
+        models = Models(lambda: live.config, ModelPorts(plugins.api, lambda: env, spawn, clock), known)
+        tools = await asyncio.to_thread(plugins.tools)
+        pipeline = Pipeline(lambda: tools, lambda scope: rights.layers(live.config, scope), clock)
+        sandboxes = list(plugins.sandboxes().values())
+        host = Host(str(paths.home), tuple(env.get("PATH", "").split(":")))
+        supervisor = Supervisor(programs, sandboxes, clock, spawn, new_id=short_id, consent=options.consent, host=host)
+        stack.push_async_callback(supervisor.close)
+        calls = _Calls()
+        prompts = prompt.Prompts(await asyncio.to_thread(prompt.sections))
+        parts = Parts(
+            paths, env, live, clock, sessions, models, pipeline, supervisor, prompts, lambda _: calls, options.workspace
+        )
+        assembler = Assembler(parts)
+        runs = _runs(parts, assembler, spawn)
+        stack.push_async_callback(runs.close)
+        yield House(
+            paths, env, live, clock, spawn, db, sessions, models, plugins, pipeline, supervisor, assembler, runs,
+            programs, http, calls,
+        )  # fmt: skip
+
+
+def _ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[str, Any]:
+    """What plugins may ask for, by name."""
+    programs, http = doors.programs, doors.http
+    return {
+        "http": http,
+        "spawn": spawn,
+        "clock": SystemClock(),
+        "probe": probe_by(programs),
+        "children": Children(programs, env, str(paths.state)),
+        "weights": LocalWeights(paths.state / "models", Fetcher(http, programs, env, log.info)),
+    }
+
+
+def _plugins(paths: Paths, live: Live, ports: Mapping[str, Any]) -> Registry:
+    """Find the plugins. Blocks: reads manifests."""
+    registry = Registry(ports)
+    settings = live.config.plugins.model_dump(by_alias=True)
+    box = Path(str(resources.files("garra") / "builtin"))
+    roots = (discover.bundled(box), discover.installed(), discover.extensions(paths.extensions))
+    registry.scan(roots, settings, faults)
+    return registry
+
+
+def _runs(parts: Parts, assembler: Assembler, spawn: Tasks) -> Runs:
+    """The table of runs and what drives them; the two know each other through one event sink."""
+
+    async def enrol(turn: Turn) -> SessionId:
+        config = parts.live.config
+        if turn.agent_id not in config.agents.ids():
+            raise NotFound(f"There is no agent {turn.agent_id}; there is {', '.join(config.agents.ids())}.")
+        session = await parts.sessions.ensure(
+            turn.session_key,
+            agent_id=turn.agent_id,
+            cwd=str(assembler.folder(turn.agent_id)),
+            session_id=turn.session_id,
+        )
+        return session.session_id
+
+    async def keep(run: Run) -> None:
+        transcript = await parts.sessions.transcript(run.session_key)
+        entry = await transcript.append(run.prompt)
+        runs.emit(run, EntryStored(entry.body))
+
+    def emit(run: Run, body: RunBody) -> None:
+        runs.emit(run, body)
+
+    driver = Driver(parts.clock, spawn, assembler.setup, emit)
+    runs = Runs(Ports(parts.clock, spawn, enrol, keep, driver.drive, lambda: queueing(parts.live)))
+    return runs
+
+
+def queueing(live: Live) -> lanes.Settings:
+    """How messages that come while an agent is busy are treated (`messages.queue`)."""
+    queue = live.config.messages.queue
+    plain: dict[str, lanes.Mode] = {"followup": "followup", "collect": "collect", "interrupt": "interrupt"}
+    return lanes.Settings(
+        mode=plain.get(queue.mode or "", "steer"), debounce_ms=queue.debounce_ms, cap=queue.cap, overflow=queue.drop
+    )
+
+
+@asynccontextmanager
+async def embedded(
+    paths: Paths, env: Environment, *, workspace: Path | None = None, consent: Consent | None = None
+) -> AsyncIterator[House]:
+    """The house for one command. Raises Conflict when a gateway owns the state folder."""
+    owner = await asyncio.to_thread(lock.holder, paths.lock)
+    if owner is not None:
+        raise Conflict(
+            f"A gateway is running on {paths.state} (process {owner.get('pid')}, port {owner.get('port')}). "
+            "Ask it, or stop it first.",
+            details={"holder": owner},
+        )
+    async with opened(paths, env, Options(workspace, consent)) as house:
+        yield house

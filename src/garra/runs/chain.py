@@ -7,11 +7,11 @@ What never moves on: a stop by the user, and a history that does not fit (anothe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from garra.core.errors import Failure, FailureKind
 from garra.core.events import Done, Failed, StreamEvent
 from garra.core.messages import Assistant
-from garra.runs.run import Attempt
 from garra.sdk.model import EventStream, Model
 from garra.sdk.ports import Spawn
 from garra.sdk.stream import Stream
@@ -21,32 +21,49 @@ FINAL = frozenset({FailureKind.CANCELLED, FailureKind.OVERFLOW})
 Start = Callable[[Model], EventStream]
 
 
-class Chain:
-    """Starts model calls along `models`. `attempts` tells whom it asked, `chose` is told of each change."""
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """`start` starts one call; `chose` is told of each model before it is asked, `note` how that went where there was
+    a choice (provider, model, `success` or the failure's kind).
+    """
 
-    def __init__(self, models: Sequence[Model], start: Start, spawn: Spawn, chose: Callable[[Model], None]) -> None:
+    start: Start
+    spawn: Spawn
+    chose: Callable[[Model], None]
+    note: Callable[[str, str, str], None]
+
+
+class Chain:
+    """Starts model calls along `models`."""
+
+    def __init__(self, models: Sequence[Model], ports: Ports) -> None:
         self._models = tuple(models)
-        self._start, self._spawn, self._chose = start, spawn, chose
-        self.attempts: list[Attempt] = []
+        self._ports = ports
+        self._failed: list[str] = []
 
     def stream(self, now_ms: int) -> EventStream:
         """One answer from the first model that gives one."""
         first = self._models[0]
+        if len(self._models) == 1:
+            self._ports.chose(first)
+            return self._ports.start(first)
         blank = Assistant((), now_ms, api=first.api, provider=first.provider, model=first.id)
         whole = _Whole(blank)
-        whole.start(self._spawn, lambda: self._walk(whole), "model call")
+        whole.start(self._ports.spawn, lambda: self._walk(whole), "model call")
         return whole
 
     async def _walk(self, whole: _Whole) -> None:
         last = len(self._models) - 1
         for at, model in enumerate(self._models):
-            self._chose(model)
-            inner = whole.inner = self._start(model)
+            self._ports.chose(model)
+            inner = whole.inner = self._ports.start(model)
             failed = await self._forward(inner, whole)
             if failed is None:
-                self.attempts.append(Attempt(model.provider, model.id, "success"))
+                self._ports.note(model.provider, model.id, "success")
                 return
-            self.attempts.append(Attempt(model.provider, model.id, failed.failure.kind.value))
+            kind = failed.failure.kind.value
+            self._ports.note(model.provider, model.id, kind)
+            self._failed.append(f"{model.ref} ({kind})")
             if at == last or whole.spoke or failed.failure.kind in FINAL:
                 whole.push(self._named(failed))
                 return
@@ -60,9 +77,9 @@ class Chain:
 
     def _named(self, failed: Failed) -> Failed:
         """The last failure; when several models failed, its line names them all."""
-        if len(self.attempts) < 2:
+        if len(self._failed) < 2:
             return failed
-        tried = ", ".join(f"{attempt.provider}/{attempt.model} ({attempt.result})" for attempt in self.attempts)
+        tried = ", ".join(self._failed)
         old = failed.failure
         line = f"{old.message} Every model failed: {tried}."
         failure = Failure(old.kind, line, old.status, old.retry_after_ms, old.provider, old.model)

@@ -67,6 +67,12 @@ class Trace:
     prompt: Mapping[str, Any] = field(default_factory=dict)
     workdir: str = ""
 
+    def note(self, provider: str, model: str, result: str) -> None:
+        """One attempt a model, however many answers it gave in a row."""
+        attempt = Attempt(provider, model, result)
+        if not self.attempts or self.attempts[-1] != attempt:
+            self.attempts.append(attempt)
+
 
 class Run:
     """A registered run. It is `queued` until its session is free, then `running`, then `ended` for good.

@@ -1,0 +1,237 @@
+"""Gathers what one run works with: history, prompt, model, tools. Decides nothing that a value could not tell it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+
+from garra.agent.calls import Tools, Update
+from garra.config.live import Live
+from garra.config.paths import Paths
+from garra.config.sections import Config
+from garra.core.budget import FILE_CHARS, TOTAL_CHARS
+from garra.core.errors import NotFound, UserError
+from garra.core.execplan import Settings
+from garra.core.messages import ToolCall, ToolResult
+from garra.core.skills import Listed, World
+from garra.domains.context import prompt, stamps
+from garra.domains.context.workspace import Workspace
+from garra.domains.exec.supervisor import Supervisor
+from garra.domains.models.registry import Models
+from garra.domains.sessions.session import Session
+from garra.domains.sessions.store import Sessions
+from garra.domains.skills import scan
+from garra.domains.tools.pipeline import Pipeline, Scope
+from garra.io.env import Environment
+from garra.io.files.root import Root
+from garra.runs import rights
+from garra.runs.drive import Messages, Setup
+from garra.runs.history import Histories
+from garra.runs.run import Run
+from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
+from garra.sdk.ports import Clock, Grants
+from garra.sdk.tool import ToolContext
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The domains a run is put together from. `grants` gives a session's own door to the gateway's methods."""
+
+    paths: Paths
+    env: Environment
+    live: Live
+    clock: Clock
+    sessions: Sessions
+    models: Models
+    pipeline: Pipeline
+    supervisor: Supervisor
+    prompts: prompt.Prompts
+    grants: Callable[[Run], Grants]
+    workspace: Path | None = None
+
+
+@dataclass(slots=True)
+class _Place:
+    """One agent's folder and what is read from it."""
+
+    folder: Path
+    files: Root
+    workspace: Workspace
+    skills: scan.Skills
+
+
+@dataclass(slots=True)
+class Assembler:
+    """Makes the setup of each run."""
+
+    parts: Parts
+    _places: dict[tuple[str, str], _Place] = field(default_factory=dict)
+    _histories: Histories = field(default_factory=Histories)
+    _zones: dict[str, tzinfo] = field(default_factory=dict)
+
+    def folder(self, agent_id: str) -> Path:
+        """The workspace of an agent."""
+        return self.parts.workspace or self.parts.paths.workspace(agent_id, self.parts.live.config)
+
+    async def setup(self, run: Run) -> Setup:
+        """Everything `run` needs. Raises UserError (no model, a workspace that vanished) with a line for the person."""
+        parts, turn = self.parts, run.turn
+        config = parts.live.config
+        session = await parts.sessions.need(turn.session_key)
+        place = self._place(turn.agent_id, config)
+        models = self._models(run, session, config)
+        documents = await place.workspace.load()
+        offered = {model.ref: self._offered(run, model) for model in models}
+        specs = offered[models[0].ref]
+        zone_name = config.agents.defaults.time_zone or "UTC"
+        stable = prompt.Stable(
+            shape=models[0].prompt,
+            tools=tuple(spec.name for spec in specs),
+            workspace=str(place.folder),
+            files=documents,
+            skills=await self._skills(place, config),
+            memory=config.plugins.slots.memory != "none",
+            time_zone=zone_name,
+            extra=turn.extra_system,
+            file_chars=self._cap(turn.agent_id, config, "bootstrap_max_chars", FILE_CHARS),
+            total_chars=self._cap(turn.agent_id, config, "bootstrap_total_max_chars", TOTAL_CHARS),
+        )
+        built = parts.prompts.build(stable, None, specs)
+        run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
+        transcript = await parts.sessions.transcript(turn.session_key)
+        history = self._histories.of(transcript, await self._zone(zone_name))
+        thinking = self._thinking(run, session, config)
+
+        def ask(model: Model, messages: Messages) -> EventStream:
+            return parts.models.stream(
+                ModelRequest(
+                    model,
+                    built.system,
+                    history.request(messages, model),
+                    offered[model.ref],
+                    tail=built.tail,
+                    thinking=thinking if model.reasoning else "off",
+                    session=run.session_id,
+                )
+            )
+
+        limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
+        tools = self._tools(run, place, specs, config) if specs else Tools()
+        return Setup(transcript, models, ask, tools, limit)
+
+    def _models(self, run: Run, session: Session, config: Config) -> tuple[Model, ...]:
+        """The model asked for, then the fallbacks; one that cannot be found is skipped where another is there."""
+        agent = config.agents.find(run.agent_id)
+        choice = agent.model if agent and agent.model else config.agents.defaults.model
+        fallbacks = choice.fallbacks if choice.fallbacks is not None else config.agents.defaults.model.fallbacks or ()
+        first = run.turn.model or session.override
+        found: list[Model] = []
+        missing: list[UserError] = []
+        for ref in (first, *fallbacks):
+            try:
+                model = self.parts.models.resolve(ref, run.agent_id)
+            except NotFound as error:
+                missing.append(error)
+                continue
+            if model not in found:
+                found.append(model)
+        if not found:
+            raise missing[0]
+        return tuple(found)
+
+    def _thinking(self, run: Run, session: Session, config: Config) -> Level:
+        agent = config.agents.find(run.agent_id)
+        own = agent.thinking_default if agent else None
+        level = run.turn.thinking or session.thinking or own or config.agents.defaults.thinking_default or "off"
+        plain: Mapping[str, Level] = {
+            "off": "off", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh",
+            "adaptive": "medium", "max": "xhigh", "ultra": "xhigh",
+        }  # fmt: skip
+        return plain.get(level, "off")
+
+    def _cap(self, agent_id: str, config: Config, name: str, usual: int) -> int:
+        """A limit on workspace files in the prompt, in characters: the agent's, the defaults', the usual one."""
+        agent = config.agents.find(agent_id)
+        own: int | None = getattr(agent, name) if agent else None
+        common: int | None = getattr(config.agents.defaults, name)
+        return own or common or usual
+
+    def _place(self, agent_id: str, config: Config) -> _Place:
+        folder = self.folder(agent_id)
+        place = self._places.get((agent_id, str(folder)))
+        if place is None:
+            parts = self.parts
+            files = Root(str(folder))
+            marker = parts.paths.agents / agent_id / "workspace.json"
+            seed = not config.agents.defaults.skip_bootstrap and parts.workspace is None
+            workspace = Workspace(files, marker, parts.clock, seed=seed)
+            skills = scan.Skills(scan.sources(folder, parts.paths.skills))
+            place = self._places[agent_id, str(folder)] = _Place(folder, files, workspace, skills)
+        return place
+
+    async def _skills(self, place: _Place, config: Config) -> tuple[Listed, ...]:
+        """The skills this machine can use, a line each."""
+        env = self.parts.env
+        path = env.get("PATH", "")
+        world = World(
+            has_bin=lambda name: shutil.which(name, path=path) is not None,
+            has_env=lambda name: bool(env.get(name)),
+            has_config=lambda _: False,
+        )
+        return await place.skills.prompt(world, str(self.parts.paths.home))
+
+    async def _zone(self, name: str) -> tzinfo:
+        if name not in self._zones:
+            self._zones[name] = await asyncio.to_thread(stamps.zone, name)
+        return self._zones[name]
+
+    def _offered(self, run: Run, model: Model) -> tuple[ToolSpec, ...]:
+        """The tools `model` is told of: those the policy leaves, and few of them where the window is small."""
+        if not run.turn.tools or model.compat.get("talkOnly"):
+            return ()
+        specs = self.parts.pipeline.specs(scope_of(run, model))
+        return specs if model.prompt == "full" else tuple(spec for spec in specs if spec.name in rights.LITE)
+
+    def _tools(self, run: Run, place: _Place, specs: tuple[ToolSpec, ...], config: Config) -> Tools:
+        """What the loop may call, each through the one pipeline."""
+        parts = self.parts
+        scope = Scope(run.agent_id, run.session_key, run.turn.origin)
+        names = {spec.name for spec in specs}
+        context = ToolContext(
+            run.agent_id,
+            run.session_key,
+            run.run_id,
+            run.turn.origin,
+            place.files,
+            parts.supervisor.exec_for(run.session_key, str(place.folder), run.turn.origin, exec_settings(config)),
+            parts.clock,
+            parts.grants(run),
+            config.agents.defaults.time_zone or "UTC",
+        )
+
+        async def call(call: ToolCall, update: Update) -> ToolResult:
+            return await parts.pipeline.call(call, context, update, scope)
+
+        modes = parts.pipeline.modes(scope)
+        return Tools({name: mode for name, mode in modes.items() if name in names}, call)
+
+
+def scope_of(run: Run, model: Model) -> Scope:
+    """For whom tools are looked up in this run."""
+    return Scope(run.agent_id, run.session_key, run.turn.origin, model.provider, model.api)
+
+
+def exec_settings(config: Config) -> Settings:
+    """How programs are run, as the owner set it."""
+    settings = config.tools.exec
+    return Settings(
+        host=settings.host,
+        timeout_s=settings.timeout_sec,
+        yield_ms=settings.background_ms,
+        notify=settings.notify_on_exit,
+        path=settings.path_prepend,
+    )

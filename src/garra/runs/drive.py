@@ -1,0 +1,217 @@
+"""Drives one run from its stored prompt to its end: the loop's events out, every message stored first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from garra.agent import loop
+from garra.agent.calls import Tools
+from garra.core import reply
+from garra.core.errors import Failure, FailureKind
+from garra.core.events import (
+    AgentEnded,
+    AgentEvent,
+    EntryStored,
+    MessageEnded,
+    ModelChosen,
+    RunBody,
+    RunEnded,
+    RunPhase,
+    ToolEnded,
+)
+from garra.core.messages import Assistant, Message, Text, User
+from garra.core.transcript import Entry
+from garra.runs.chain import Chain, Ports
+from garra.runs.lane import Lane
+from garra.runs.run import Run
+from garra.sdk.model import EventStream, Model
+from garra.sdk.ports import Clock, Spawn
+
+Messages = tuple[Message, ...]
+
+
+class Transcript(Protocol):
+    """As much of a transcript as a run needs."""
+
+    def messages(self) -> Messages: ...
+
+    async def append(self, message: Message) -> Entry: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What one run works with. `ask` starts one call to one model with a history; `limit_s` 0 means no limit."""
+
+    transcript: Transcript
+    models: tuple[Model, ...]
+    ask: Callable[[Model, Messages], EventStream]
+    tools: Tools
+    limit_s: float = 0.0
+    quiet: reply.Quiet = "never"
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """`assemble` makes the setup of a run; it raises UserError for what cannot be run, with a line for the person."""
+
+    clock: Clock
+    spawn: Spawn
+    assemble: Callable[[Run], Awaitable[Setup]]
+    emit: Callable[[Run, RunBody], None]
+
+    async def drive(self, run: Run, lane: Lane, brief: str) -> RunEnded:
+        """Run it to the end. Raises what `assemble` raises."""
+        self.emit(run, RunPhase("preparing_workspace"))
+        setup = await self.assemble(run)
+        return await _Drive(self, run, lane, setup).run(brief)
+
+
+class _Drive:
+    """One run on its way."""
+
+    def __init__(self, driver: Driver, run: Run, lane: Lane, setup: Setup) -> None:
+        self._driver, self._run, self._lane, self._setup = driver, run, lane, setup
+        self._offered: dict[int, Run] = {}
+        self._kept: set[int] = set()
+        self._chosen: Model | None = None
+
+    async def run(self, brief: str) -> RunEnded:
+        run, driver = self._run, self._driver
+        driver.emit(run, RunPhase("preparing_context"))
+        prompts = self._prompts(brief)
+        self._kept = {id(prompt) for prompt in prompts if prompt.meta}
+        work = loop.Loop(
+            _before(self._setup.transcript.messages(), prompts),
+            self._stream,
+            driver.clock,
+            driver.spawn,
+            prompts=prompts,
+            tools=self._setup.tools,
+            store=self._store,
+            steering=self._steering,
+            steered=lambda: bool(run.steer),
+            cancel=run.cancel,
+        )
+        driver.emit(run, RunPhase("starting_model"))
+        self._lane.open(yes=True)
+        try:
+            async with _Limit(run, self._setup.limit_s):
+                ended = await loop.run(work, self._event)
+        finally:
+            self._lane.open(yes=False)
+        return self._ending(ended)
+
+    def _prompts(self, brief: str) -> tuple[User, ...]:
+        """The run's words, on disk already, and a note (not stored before) of what had no room."""
+        words = tuple(each.prompt for each in (self._run, *self._run.joined))
+        if not brief:
+            return words
+        return (*words, User((Text(brief),), self._driver.clock.now_ms()))
+
+    def _stream(self, messages: Messages) -> EventStream:
+        setup, driver = self._setup, self._driver
+        ports = Ports(lambda model: setup.ask(model, messages), driver.spawn, self._choose, self._run.trace.note)
+        chain = Chain(setup.models, ports)
+        return chain.stream(driver.clock.now_ms())
+
+    def _choose(self, model: Model) -> None:
+        trace = self._run.trace
+        trace.provider, trace.model, trace.context_window = model.provider, model.id, model.context_window
+        if model is not self._chosen:
+            self._chosen = model
+            self._driver.emit(self._run, ModelChosen(model.provider, model.id))
+
+    async def _store(self, message: Message) -> None:
+        """Put a message on disk, before anything follows from it. The prompts are there already."""
+        if id(message) in self._kept:
+            return
+        if isinstance(message, Assistant):
+            message = replace(message, meta={**message.meta, "__openclaw": {"runId": self._run.run_id}})
+        entry = await self._setup.transcript.append(message)
+        self._driver.emit(self._run, EntryStored(entry.body))
+        steered = self._offered.pop(id(message), None)
+        if steered is not None:
+            self._run.steer.remove(steered)
+            self._run.joined.append(steered)
+            steered.stored.set()
+            self._lane.consumed([steered])
+
+    def _steering(self) -> Sequence[User]:
+        waiting = [run for run in self._run.steer if id(run.prompt) not in self._offered]
+        for run in waiting:
+            self._offered[id(run.prompt)] = run
+        return [run.prompt for run in waiting]
+
+    def _event(self, event: AgentEvent) -> None:
+        trace = self._run.trace
+        match event:
+            case MessageEnded(Assistant() as message):
+                trace.answers.append(message)
+                trace.usage = trace.usage + message.usage
+                trace.last_usage = message.usage
+                if len(self._setup.models) == 1:
+                    trace.note(trace.provider, trace.model, _result(message))
+            case ToolEnded(call, result) if not result.is_error:
+                trace.tools.append(call.name)
+            case _:
+                pass
+        self._driver.emit(self._run, event)
+
+    def _ending(self, ended: AgentEnded) -> RunEnded:
+        run = self._run
+        last = run.trace.answers[-1] if run.trace.answers else None
+        plain = RunEnded("ok", "", last, ended.failure, run.started_at, self._driver.clock.now_ms())
+        if ended.failure is not None:
+            return self._failed(plain, ended.failure)
+        match reply.answer(last.text if last else "", self._setup.quiet):
+            case reply.Reply(text):
+                return replace(plain, reply=text)
+            case reply.Silence():
+                return replace(plain, silent=True)
+            case reply.Nothing():
+                line = "The model gave no answer. Try again, or choose another model."
+                return replace(plain, ending="error", reply=line, failure=Failure(FailureKind.EMPTY, line))
+
+    def _failed(self, plain: RunEnded, failure: Failure) -> RunEnded:
+        if failure.kind is not FailureKind.CANCELLED:
+            return replace(plain, ending="error", reply=failure.message)
+        if self._run.cancel.reason != _Limit.REASON:
+            return replace(plain, ending="aborted")
+        line = f"Stopped after {self._setup.limit_s:g} s, the limit for one run (agents.defaults.timeoutSeconds)."
+        return replace(plain, ending="timeout", reply=line, failure=Failure(FailureKind.TIMEOUT, line))
+
+
+RECENT = 64
+"""How far back the prompts of a run are looked for: they were stored last."""
+
+
+def _before(messages: Messages, prompts: Sequence[User]) -> Messages:
+    """The history without the run's own prompts, which the loop adds itself."""
+    own = {prompt.meta["idempotencyKey"] for prompt in prompts if prompt.meta}
+    recent = tuple(message for message in messages[-RECENT:] if message.meta.get("idempotencyKey") not in own)
+    return messages[:-RECENT] + recent
+
+
+def _result(message: Assistant) -> str:
+    return message.stop if message.stop in {"error", "aborted"} else "success"
+
+
+class _Limit:
+    """Stops a run when its time is up."""
+
+    REASON = "timeout"
+
+    def __init__(self, run: Run, limit_s: float) -> None:
+        self._run, self._limit_s = run, limit_s
+        self._alarm: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> None:
+        if self._limit_s > 0:
+            self._alarm = asyncio.get_running_loop().call_later(self._limit_s, self._run.cancel.set, self.REASON)
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
