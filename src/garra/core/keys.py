@@ -158,15 +158,15 @@ def main_key(agent: str, main: str = "main") -> SessionKey:
 def quoted(text: str) -> str:
     """A foreign id as part of a key: two ids never become one, and none can forge a thread of another."""
     safe = _UNSAFE.sub(
-        lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass")), text
+        lambda match: "".join(f"%{byte:02x}" for byte in match[0].encode("utf-8", "surrogatepass")), text
     )
-    return _SUFFIX.sub("%3A", safe)
+    return _SUFFIX.sub("%3a", safe)
 
 
 def _word(text: str) -> str:
     """A channel's or account's name as part of a key: no colon, never one of the grammar's own words."""
-    word = quoted(text.strip().lower()).replace(":", "%3A")
-    return f"%{ord(word[0]):02X}{word[1:]}" if word in _RESERVED else word
+    word = quoted(text.strip().lower()).replace(":", "%3a")
+    return f"%{ord(word[0]):02x}{word[1:]}" if word in _RESERVED else word
 
 
 def linked(channel: str, peer: str, links: Mapping[str, Sequence[str]]) -> str | None:

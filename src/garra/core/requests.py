@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
 
@@ -117,6 +117,8 @@ class _Fold:
                 self._assistant(message, index)
             case ToolResult():
                 self._result(message)
+            case _:
+                assert_never(message)
 
     def _user(self, message: User) -> None:
         content = self._content(message.content)

@@ -206,13 +206,10 @@ def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     """The calls at the end of a history that have no result: the program ended before they did."""
     answered: set[str] = set()
     for message in reversed(messages):
-        match message:
-            case ToolResult():
-                answered.add(message.call_id)
-            case Assistant():
-                return tuple(call for call in message.calls if call.id not in answered)
-            case User():
-                continue
+        if isinstance(message, ToolResult):
+            answered.add(message.call_id)
+        elif isinstance(message, Assistant):
+            return tuple(call for call in message.calls if call.id not in answered)
     return ()
 
 

@@ -1,0 +1,216 @@
+"""Transcripts as trees of lines."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from garra.core import transcript
+from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
+from garra.core.transcript import Entry
+
+NOW = 1_796_044_636_255
+
+
+def said(text: str) -> User:
+    return User((Text(text),), NOW)
+
+
+def chain(*texts: str) -> list[Entry]:
+    entries: list[Entry] = []
+    for text in texts:
+        entries.append(
+            transcript.message_entry(said(text), id_=f"m-{text}", parent=transcript.tip(entries), now_ms=NOW)
+        )
+    return entries
+
+
+def file(entries: list[Entry], head: bytes | None = None) -> bytes:
+    first = transcript.encode(transcript.header("s-1", "/w", NOW)) if head is None else head
+    return b"\n".join([first, *(entry.raw for entry in entries), b""])
+
+
+def active(entries: list[Entry]) -> list[str]:
+    index = {entry.id: entry for entry in entries}
+    return [entry.id for entry in transcript.branch(index, transcript.tip(entries))]
+
+
+def words(entries: list[Entry]) -> list[str]:
+    index = {entry.id: entry for entry in entries}
+    return [message.text for message in transcript.visible(transcript.branch(index, transcript.tip(entries)))]
+
+
+@pytest.mark.req("SESS-02")
+def test_the_header_says_what_it_is() -> None:
+    assert transcript.header("s-1", "/w", NOW) == {
+        "type": "session", "version": 4, "id": "s-1", "timestamp": "2026-11-30T13:17:16.255Z", "cwd": "/w",
+    }  # fmt: skip
+    assert transcript.header("s-1", "/w", NOW, parentSession="s-0")["parentSession"] == "s-0"
+
+
+def test_a_file_is_read_as_it_was_written() -> None:
+    entries = chain("a", "b")
+    loaded = transcript.load(file(entries))
+    assert loaded.header["id"] == "s-1"
+    assert list(loaded.entries) == entries
+    assert entries[1].message == said("b")
+    assert json.loads(entries[1].raw)["parentId"] == "m-a"
+
+
+@pytest.mark.req("SESS-05")
+def test_going_on_elsewhere_leaves_the_old_lines_and_makes_a_new_branch_active() -> None:
+    entries = chain("a", "b", "c")
+    before = file(entries)
+    entries.append(transcript.leaf_entry("m-a", id_="l-1", now_ms=NOW))
+    entries.append(
+        transcript.message_entry(said("d"), id_="m-d", parent=transcript.tip(entries), now_ms=NOW),
+    )
+    after = file(entries)
+    assert after.startswith(before)
+    loaded = transcript.load(after)
+    assert active(list(loaded.entries)) == ["m-a", "m-d"]
+    assert words(list(loaded.entries)) == ["a", "d"]
+
+
+def test_going_back_to_the_very_beginning() -> None:
+    entries = chain("a")
+    entries.append(transcript.leaf_entry(None, id_="l-1", now_ms=NOW))
+    assert active(entries) == []
+    entries += [transcript.message_entry(said("b"), id_="m-b", parent=None, now_ms=NOW)]
+    assert active(list(transcript.load(file(entries)).entries)) == ["m-b"]
+    assert transcript.tip([]) is None
+
+
+@pytest.mark.req("SESS-04")
+def test_what_cannot_be_stored_raises() -> None:
+    with pytest.raises(TypeError):
+        transcript.encode({"details": object()})
+
+
+def test_half_characters_are_stored_as_replacement_characters() -> None:
+    raw = transcript.encode({"a": ["x\ud83d", {"\udc00": ("\ud83d\ude00", 1)}]})
+    assert json.loads(raw) == {"a": ["x\ufffd", {"\ufffd": ["\U0001f600", 1]}]}
+
+
+def test_lines_that_cannot_be_read_are_skipped_and_their_children_kept() -> None:
+    entries = chain("a", "b", "c")
+    broken = [
+        entries[0].raw,
+        b'{"type":"mess',
+        b"\x00\x00",
+        b"[1]",
+        b'{"type":"message"}',
+        entries[2].raw,
+        b"",
+        b"\xff",
+    ]
+    loaded = transcript.load(b"\n".join([transcript.encode(transcript.header("s", "/w", NOW)), *broken]))
+    assert loaded.skipped == 5
+    assert [entry.parent for entry in loaded.entries] == [None, "m-a"]
+    assert words(list(loaded.entries)) == ["a", "c"]
+
+
+def test_a_line_that_stands_twice_counts_once() -> None:
+    entries = chain("a", "b")
+    loaded = transcript.load(file([*entries, entries[0]]))
+    assert (len(loaded.entries), loaded.skipped) == (2, 1)
+
+
+@pytest.mark.parametrize("head", [b"", b"{torn", b"[]", b'{"type":"message","id":"x"}'])
+def test_a_lost_header_loses_no_message(head: bytes) -> None:
+    loaded = transcript.load(file(chain("a"), head))
+    assert loaded.header == {}
+    assert words(list(loaded.entries)) == ["a"]
+
+
+def test_nothing_is_read_from_nothing() -> None:
+    assert transcript.load(b"") == transcript.Loaded({}, (), 0)
+
+
+def note(kind: str, parent: str | None, **body: Any) -> Entry:
+    return transcript.entry(kind, body, id_=f"n-{kind}", parent=parent, now_ms=NOW)
+
+
+def test_a_summary_stands_for_what_was_compacted_away() -> None:
+    entries = chain("a", "b", "c")
+    entries.append(note("compaction", "m-c", summary="so far", firstKeptEntryId="m-c", tokensBefore=9))
+    entries.append(transcript.message_entry(said("d"), id_="m-d", parent="n-compaction", now_ms=NOW))
+    assert words(entries) == ["so far", "c", "d"]
+    assert transcript.visible(entries)[0].timestamp == NOW
+
+
+def test_a_summary_that_keeps_nothing() -> None:
+    entries = chain("a", "b")
+    entries.append(note("compaction", "m-b", summary="so far", firstKeptEntryId="gone"))
+    assert words(entries) == ["so far"]
+
+
+def test_what_is_told_to_a_model_besides_messages() -> None:
+    entries = [
+        note("model_change", None, provider="p", modelId="m"),
+        note("custom_message", "n-model_change", content="by the way"),
+        note("branch_summary", "n-custom_message", summary="over there"),
+        note("label", "n-branch_summary", label="x"),
+    ]
+    assert words(entries) == ["by the way", "over there"]
+    assert words([note("custom_message", None, content=[{"type": "text"}])]) == []
+    odd = Entry("x", None, "custom_message", b'{"content":"hi","timestamp":"never"}')
+    assert transcript.visible([odd]) == (User((Text("hi"),), 0),)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"message":{"role":"alien"}}', b'{"message":5}'])
+def test_a_message_that_cannot_be_read_is_left_out(body: bytes) -> None:
+    assert Entry("x", None, "message", body).message is None
+    assert transcript.visible([Entry("x", None, "message", body)]) == ()
+
+
+def test_other_entries_are_no_messages() -> None:
+    assert Entry("x", None, "custom", b"{}").message is None
+
+
+def test_times_are_text_and_back() -> None:
+    assert transcript.unstamp(transcript.stamp(NOW)) == NOW
+    assert transcript.stamp(0) == "1970-01-01T00:00:00.000Z"
+
+
+def test_calls_without_a_result_are_told() -> None:
+    one, two = ToolCall("1", "exec", {}), ToolCall("2", "read", {})
+    asked = Assistant((one, two), NOW)
+    result = ToolResult("1", "exec", (Text("done"),), NOW)
+    assert transcript.unanswered([said("a"), asked]) == (one, two)
+    assert transcript.unanswered([asked, result, said("still there?")]) == (two,)
+    assert transcript.unanswered([said("a")]) == ()
+    assert transcript.unanswered([asked, Assistant((Text("ok"),), NOW)]) == ()
+
+
+steps = st.lists(st.one_of(st.text(max_size=3), st.none(), st.integers(0, 20)), max_size=30)
+
+
+@pytest.mark.req("SESS-05")
+@given(steps)
+def test_any_order_of_words_and_returns_reads_back_the_same(order: list[str | int | None]) -> None:
+    """The branch that was followed while writing is the branch that is read."""
+    entries: list[Entry] = []
+    leaf: str | None = None
+    parents: dict[str, str | None] = {}
+    spoken: dict[str, Message] = {}
+    for number, step in enumerate(order):
+        if isinstance(step, str):
+            id_ = f"m{number}"
+            parents[id_], spoken[id_] = leaf, said(step)
+            entries.append(transcript.message_entry(said(step), id_=id_, parent=leaf, now_ms=NOW))
+            leaf = id_
+        else:
+            leaf = None if step is None or not spoken else sorted(spoken)[step % len(spoken)]
+            entries.append(transcript.leaf_entry(leaf, id_=f"l{number}", now_ms=NOW))
+    expected: list[Message] = []
+    while leaf is not None:
+        expected.insert(0, spoken[leaf])
+        leaf = parents[leaf]
+    loaded = transcript.load(file(entries)).entries
+    index = {entry.id: entry for entry in loaded}
+    assert list(transcript.visible(transcript.branch(index, transcript.tip(loaded)))) == expected
