@@ -22,7 +22,6 @@ def call(argument: str) -> ToolCall:
     return ToolCall("1", "exec", {"command": argument})
 
 
-@pytest.mark.req("P20")
 @pytest.mark.parametrize(
     ("calls", "noted", "over"),
     [

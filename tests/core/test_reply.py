@@ -42,7 +42,7 @@ def arrive(*deltas: str) -> tuple[str, str]:
         ("``a`` <think>`b", "``a`` ", "`b"),
     ],
 )
-@pytest.mark.req("LOOP-16", "P43")
+@pytest.mark.req("LOOP-16")
 def test_tags(text: str, visible: str, thought: str) -> None:
     assert split(text) == (visible, thought)
     assert arrive(*text) == (visible, thought)
@@ -99,6 +99,5 @@ def test_what_is_kept_of_a_cut_answer() -> None:
         ("say NO_REPLY to be silent", "group", Reply("say NO_REPLY to be silent")),
     ],
 )
-@pytest.mark.req("P15", "P43")
 def test_answers(text: str, quiet: str, expected: object) -> None:
     assert answer(text, quiet) == expected  # type: ignore[arg-type]

@@ -158,7 +158,6 @@ async def test_the_report_counts_what_is_there(prompts: Prompts) -> None:
     json.dumps(report)
 
 
-@pytest.mark.req("P38")
 async def test_the_first_request_is_small(prompts: Prompts, tmp_path: Path) -> None:
     (tmp_path / "workspace").mkdir()
     root = await asyncio.to_thread(Root, tmp_path / "workspace")

@@ -69,7 +69,7 @@ async def chat(texts: Mapping[str, str], stables: list[Stable]) -> list[Sent]:
     return sent
 
 
-@pytest.mark.req("P19", "LOOP-11")
+@pytest.mark.req("LOOP-11")
 async def test_each_request_is_a_prefix_of_the_next(texts: Mapping[str, str]) -> None:
     stable = Stable(tools=("look",), files=(Document("SOUL.md", "/w", "me"),), time_zone="Europe/Berlin")
     sent = await chat(texts, [replace(stable) for _ in range(10)])
