@@ -1,0 +1,40 @@
+"""The chat's port to a gateway that runs elsewhere: a kept WebSocket connection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from garra.client.target import Target
+from garra.client.wire import Self, Wire
+from garra.faces.tui.backend import Listener
+from garra.io.clock import SystemClock
+from garra.io.tasks import Tasks
+
+SCOPES = tuple(f"operator.{name}" for name in ("admin", "read", "write", "approvals"))
+CAPS = ("agent-kind", "tool-events")
+
+
+class Remote:
+    """`locate` is asked before each try to connect; `identity` is the folder of this device's key."""
+
+    def __init__(self, locate: Callable[[], Target], identity: Path) -> None:
+        self._tasks = Tasks()
+        me = Self("openclaw-tui", "ui", SCOPES, CAPS, identity)
+        self._wire = Wire(locate, me, spawn=self._tasks, clock=SystemClock())
+
+    @property
+    def where(self) -> str:
+        return self._wire.url.partition("://")[2]
+
+    async def open(self, listener: Listener) -> None:
+        self._wire.listen(listener)
+        await self._wire.start()
+
+    async def call(self, method: str, params: Mapping[str, Any]) -> Any:
+        return await self._wire.call(method, params)
+
+    async def close(self) -> None:
+        await self._wire.close()
+        await self._tasks.close()

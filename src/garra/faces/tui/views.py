@@ -1,0 +1,165 @@
+"""One widget for each kind of item. A view is given its item, and given it again when it changed."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Markdown, Static
+from textual.widgets.markdown import MarkdownStream
+
+from garra.faces.tui.items import Foot, Item, Notice, Said, Thought, Tool, Words, duration
+
+MARKS = {"running": "·", "done": "✓", "failed": "✗"}
+OUTPUT_LINES = 200
+
+
+class SaidView(Horizontal):
+    """A person's words, at the right."""
+
+    def __init__(self, item: Said) -> None:
+        super().__init__(Static(Content(item.text)))
+
+
+class WordsView(Markdown):
+    """An agent's words, Markdown that grows."""
+
+    def __init__(self, item: Words) -> None:
+        super().__init__(item.text)
+        self._text = item.text
+        self._flow: MarkdownStream | None = None
+
+    async def renew(self, item: Words) -> None:
+        """Show the words so far; only what is new is laid out."""
+        if item.text == self._text:
+            return
+        if item.text.startswith(self._text):
+            self._flow = self._flow or Markdown.get_stream(self)
+            await self._flow.write(item.text[len(self._text) :])
+        else:
+            await self.settle()
+            await self.update(item.text)
+        self._text = item.text
+
+    async def settle(self) -> None:
+        """No more words come."""
+        if self._flow is not None:
+            flow, self._flow = self._flow, None
+            await flow.stop()
+
+
+class ThoughtView(Static):
+    """What a model thought; shown when asked for."""
+
+    def __init__(self, item: Thought) -> None:
+        super().__init__(Content(item.text))
+
+    async def renew(self, item: Thought) -> None:
+        self.update(Content(item.text))
+
+
+class ToolLine(Static):
+    """`✓ exec  ls -la      0.3 s`, as wide as the screen, the time at the right."""
+
+    def __init__(self, item: Tool) -> None:
+        super().__init__(classes="line")
+        self.item = item
+
+    def render(self) -> Text:
+        item, width = self.item, max(20, self.size.width)
+        end = duration(item.ms) if item.state != "running" else "…"
+        line = Text(f"{MARKS[item.state]} ", style=self._style(), no_wrap=True)
+        line.append(item.name, style="bold")
+        room = width - cell_len(line.plain) - len(end) - 4
+        words = Text(f"  {item.hint}" if item.hint else "")
+        words.truncate(max(0, room), overflow="ellipsis", pad=False)
+        line.append_text(words)
+        line.append(" " * max(1, width - cell_len(line.plain) - len(end)))
+        return line.append(end)
+
+    def _style(self) -> str:
+        colours = self.app.theme_variables
+        tone = {"running": "quiet", "done": "accent", "failed": "error"}[self.item.state]
+        return colours.get(tone, "")
+
+
+class ToolView(Vertical):
+    """A folded tool call; a click or ctrl+o unfolds what came out of it."""
+
+    def __init__(self, item: Tool) -> None:
+        super().__init__()
+        self._line = ToolLine(item)
+        self._output = Static(Content(_clipped(item.output)), classes="output")
+
+    def compose(self) -> ComposeResult:
+        yield self._line
+        yield self._output
+
+    async def renew(self, item: Tool) -> None:
+        self._line.item = item
+        self._line.refresh()
+        self._output.update(Content(_clipped(item.output)))
+
+    def on_click(self) -> None:
+        self.toggle_class("open")
+
+
+class FootView(Static):
+    """Model, time, tokens, price."""
+
+    def __init__(self, item: Foot) -> None:
+        super().__init__(Content(item.line()))
+
+    async def renew(self, item: Foot) -> None:
+        self.update(Content(item.line()))
+
+
+class NoticeView(Static):
+    """A line of the program itself."""
+
+    def __init__(self, item: Notice) -> None:
+        super().__init__(Content(item.text), classes=item.tone)
+
+    async def renew(self, item: Notice) -> None:
+        self.update(Content(item.text))
+
+
+class Empty(Static):
+    """What an empty conversation says."""
+
+
+View = SaidView | WordsView | ThoughtView | ToolView | FootView | NoticeView
+
+
+def view_of(item: Item) -> View:
+    match item:
+        case Said():
+            return SaidView(item)
+        case Words():
+            return WordsView(item)
+        case Thought():
+            return ThoughtView(item)
+        case Tool():
+            return ToolView(item)
+        case Foot():
+            return FootView(item)
+        case Notice():
+            return NoticeView(item)
+        case _:
+            assert_never(item)
+
+
+async def renew(view: View, item: Any) -> None:
+    """Show a changed item. A person's words do not change."""
+    if not isinstance(view, SaidView):
+        await view.renew(item)
+
+
+def _clipped(output: str) -> str:
+    lines = output.rstrip().splitlines()
+    more = len(lines) - OUTPUT_LINES
+    return "\n".join([*lines[:OUTPUT_LINES], f"({more} more lines)"] if more > 0 else lines)

@@ -1,0 +1,53 @@
+"""Puts the chat together: the screen, and behind it the gateway that was found or one in this process."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from garra.client import target
+from garra.client.target import Target, Wanted
+from garra.config.paths import Paths
+from garra.config.peek import peek
+from garra.faces.tui.backend import Backend, Port
+from garra.faces.tui.chat import Chat, Opening
+from garra.faces.tui.remote import Remote
+from garra.faces.tui.theme import fitting
+from garra.io.clock import SystemClock
+from garra.io.env import Environment
+
+
+def show(paths: Paths, env: Environment, asked: argparse.Namespace, wanted: Wanted | None) -> int:
+    """Open the chat and give the exit code when it is left. `wanted` None: the agent lives in this process."""
+    start = f"garra --profile {paths.profile} gateway run" if paths.profile else "garra gateway run"
+    alone = (f"No gateway runs here, so the agent lives in this window. To keep it running: {start}",)
+    port = inside(paths, env) if wanted is None else outside(paths, env, wanted)
+    opening = Opening(
+        session_key=asked.session,
+        agent_id=asked.agent,
+        model=asked.model,
+        thinking=asked.thinking,
+        message=asked.message,
+        notices=alone if wanted is None else (),
+        history=max(1, asked.history_limit),
+        theme=fitting(env.get("GARRA_THEME", ""), env.get("COLORFGBG", "")),
+    )
+    code = Chat(Backend(port), opening, SystemClock()).run()
+    return code if isinstance(code, int) else 0
+
+
+def outside(paths: Paths, env: Environment, wanted: Wanted) -> Port:
+    """A gateway that runs elsewhere; it is looked for anew whenever the connection is lost."""
+
+    def locate() -> Target:
+        return target.find(paths, env, peek(paths, env), wanted)
+
+    return Remote(locate, paths.state / "identity")
+
+
+def inside(paths: Paths, env: Environment) -> Port:
+    """A gateway in this process."""
+    app = importlib.import_module("garra.app")  # the whole house: loaded only where the agent lives here
+    embedded = importlib.import_module("garra.faces.tui.embedded")
+    port: Port = embedded.Embedded(lambda: app.embedded(paths, env))
+    return port
