@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,12 +19,13 @@ from garra.gateway.ledgers import Ledgers
 from garra.gateway.parts import Broadcast, ModelTable, RunTable, ToolTable
 from garra.gateway.project import Desk, Later, Projector
 from garra.gateway.rows import Rows
-from garra.sdk.ports import Clock, Spawn
+from garra.sdk.ports import Clock, Files, Spawn
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What `app` hands in. `port` is where it listens, `started_at` milliseconds since 1970, `later` the loop timer."""
+    """What `app` hands in. `port` is where it listens, `started_at` milliseconds since 1970, `later` the loop's
+    timer, `files` opens a folder."""
 
     version: str
     port: int
@@ -40,6 +40,7 @@ class Parts:
     spawn: Spawn
     later: Later
     new_id: Callable[[], str]
+    files: Callable[[str], Files]
     more: dict[str, Any] = field(default_factory=dict)
 
 
@@ -51,11 +52,11 @@ class Host:
         self.live, self.sessions, self.runs = parts.live, parts.sessions, parts.runs
         self.models, self.tools = parts.models, parts.tools
         self.hub, self.clock, self.spawn, self.new_id = parts.hub, parts.clock, parts.spawn, parts.new_id
-        self.more = parts.more
+        self.files, self.more = parts.files, parts.more
         self.ledgers = Ledgers(parts.clock.monotonic)
         desk = Desk(parts.hub, parts.clock, parts.later, parts.spawn, self.row, self.place, self._ended)
         self.show = Projector(desk)
-        self.close = parts.runs.subscribe(self.show.listen)
+        self._ends = (parts.runs.subscribe(self.show.listen), parts.live.subscribe(self._edited))
 
     @property
     def paths(self) -> Paths:
@@ -111,10 +112,18 @@ class Host:
         said = [entry.id for entry in transcript.entries() if entry.type == "message"]
         return said.index(entry_id) + 1 if entry_id in said else None
 
+    def close(self) -> None:
+        """Listen no more."""
+        for end in self._ends:
+            end()
+
+    def _edited(self, old: Config, new: Config) -> None:
+        payload = {"path": str(self.paths.config_file), "hash": self.live.snapshot.hash, "ts": self.clock.now_ms()}
+        self.hub.publish("config.changed", payload)
+
     def _ended(self, run_id: str) -> None:
         self.ledgers.chat.end(run_id)
 
     async def merge(self, change: dict[str, Any], base_hash: str | None = None) -> Snapshot:
         """Change the configuration file and serve it. Raises UserError for what would not be valid."""
-        await asyncio.to_thread(self.live.writer.patch, change, base_hash)
-        return await self.live.reload()
+        return await self.live.change(lambda writer: writer.patch(change, base_hash))

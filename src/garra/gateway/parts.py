@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from garra.core.events import RunEvent
-from garra.core.ids import RunId
+from garra.core.ids import RunId, SessionKey
+from garra.core.messages import ToolResult
 from garra.gateway.method import READ, Link, Scope
 from garra.runs.run import Run, Turn
 from garra.sdk.model import Model
+from garra.sdk.tool import ToolInfo
 
 
 class Broadcast(Protocol):
@@ -90,12 +92,12 @@ class ModelTable(Protocol):
 
 
 class ToolTable(Protocol):
-    """The tools that a caller may have run without an agent, such as `sessions_list`."""
+    """The tools, behind their policy."""
 
-    def catalog(self, agent_id: str) -> Sequence[Mapping[str, Any]]:
-        """Rows `{id, label, description, source, group}` of every tool an agent has."""
+    def infos(self, agent_id: str) -> Sequence[ToolInfo]:
+        """What an agent may call, in the order it is told of it."""
         ...
 
-    async def invoke(self, name: str, args: Mapping[str, Any], session_key: str) -> Mapping[str, Any]:
-        """`{content, details?}`. Raises NotFound for a tool that is unknown or may not be called from outside."""
+    async def call(self, name: str, arguments: Mapping[str, Any], session_key: SessionKey) -> ToolResult:
+        """Call one as a session. Raises NotFound for a tool that the session has not."""
         ...

@@ -90,6 +90,7 @@ class Projector:
         self._desk = desk
         self._runs: dict[str, Watch] = {}
         self._starts: OrderedDict[str, Start] = OrderedDict()
+        self._taps: dict[str, Callable[[RunEvent], None]] = {}
 
     def expect(self, run_id: str, caller: Caller, *, phases: bool = True) -> None:
         """The run `run_id`, about to be submitted, was asked for by `caller`."""
@@ -97,7 +98,14 @@ class Projector:
         while len(self._starts) > KEPT:
             self._starts.popitem(last=False)
 
+    def tap(self, run_id: str, hear: Callable[[RunEvent], None]) -> Callable[[], None]:
+        """Hear every event of one run, as it comes; gives what ends it."""
+        self._taps[run_id] = hear
+        return lambda: self._taps.pop(run_id, None) and None
+
     def listen(self, event: RunEvent) -> None:
+        if hear := self._taps.get(event.run_id):
+            hear(event)
         watch = self._runs.get(event.run_id) or self._begin(event)
         now = self._desk.clock.monotonic()
         watch.waiting.extend(watch.view.on(event, now))
