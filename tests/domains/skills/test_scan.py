@@ -93,3 +93,14 @@ def test_there_is_an_end_to_how_many(rig: Rig) -> None:
     for number in range(COUNT + 5):
         put(rig.managed, f"s{number}")
     assert len(rig.found()) == COUNT
+
+
+def test_links_in_the_workspace_open_nothing(rig: Rig) -> None:
+    put(rig.home / "elsewhere", "secret")
+    rig.workspace.mkdir(parents=True)
+    (rig.workspace / "linked").symlink_to(rig.home / "elsewhere" / "secret")
+    (rig.workspace / "file").mkdir()
+    (rig.workspace / "file" / "SKILL.md").symlink_to(rig.home / "elsewhere" / "secret" / "SKILL.md")
+    assert rig.found() == {}
+    put(rig.workspace, "real")
+    assert set(rig.found()) == {"real"}

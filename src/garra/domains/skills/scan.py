@@ -1,7 +1,8 @@
 """Finds skills: `workspace/skills`, then STATE/skills, then those in the box, then folders of the configuration.
 
-The first of a name wins. Links to folders are followed (that is how a manager of skills installs them). What was read
-is kept until a folder or a file changes, so a turn costs a few `stat`s.
+The first of a name wins. Links to folders are followed (that is how a manager of skills installs them), but not in the
+workspace: what the agent can write must not open what it cannot read. What was read is kept until a file changes, so a
+turn costs a few `stat`s.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from garra.core.errors import ToolFailed
 from garra.core.skills import Judged, Listed, Place, Skill, World, judge, listed, read, shadow
+from garra.io.files.root import Root
 
 FILE = "SKILL.md"
 LIMIT = 256 << 10
@@ -28,6 +31,19 @@ class Source:
 
     path: Path
     place: Place
+
+    @property
+    def links(self) -> bool:
+        """Whether links in it are followed."""
+        return self.place != "workspace"
+
+    def read(self, file: Path) -> bytes:
+        """A file in it. Raises OSError or ToolFailed."""
+        if self.links:
+            with file.open("rb") as stream:
+                return stream.read(LIMIT)
+        above = self.path.parent
+        return Root(above).read(str(file.relative_to(above)), LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +84,30 @@ class Skills:
             found = [skill for place in self._places for skill in self._place(place, before)]
         return tuple(judge(skill, world, off) for skill in shadow(found))
 
+    def folders(self) -> tuple[str, ...]:
+        """The folders of the skills that the last scan found."""
+        with self._lock:
+            return tuple(str(Path(path).parent) for path in self._kept)
+
     def _place(self, place: Source, before: dict[str, _Kept]) -> Iterator[Skill]:
-        for file in _files(place.path, DEPTH, set()):
+        for file in _files(place, place.path, DEPTH, set()):
             if len(self._kept) >= COUNT:
                 return
-            skill = self._skill(file, place.place, before)
+            skill = self._skill(file, place, before)
             if skill is not None:
                 yield skill
 
-    def _skill(self, path: Path, place: Place, before: dict[str, _Kept]) -> Skill | None:
+    def _skill(self, path: Path, place: Source, before: dict[str, _Kept]) -> Skill | None:
         file, identity = str(path), _identity(path)
         if identity is None or identity[2] > LIMIT:
             return None
         kept = before.get(file)
         if kept is None or kept.identity != identity:
             try:
-                text = path.read_bytes()[:LIMIT].decode("utf-8", "replace")
-            except OSError:
+                text = place.read(path).decode("utf-8", "replace")
+            except (OSError, ToolFailed):
                 return None
-            kept = _Kept(identity, read(text, file, place, path.parent.name))
+            kept = _Kept(identity, read(text, file, place.place, path.parent.name))
         self._kept[file] = kept
         return kept.skill
 
@@ -99,10 +120,10 @@ def _identity(path: Path) -> Identity | None:
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-def _files(folder: Path, depth: int, been: set[tuple[int, int]]) -> Iterator[Path]:
+def _files(source: Source, folder: Path, depth: int, been: set[tuple[int, int]]) -> Iterator[Path]:
     """Each SKILL.md below `folder`; a folder that has one is not searched further, a circle of links is walked once."""
     identity = _identity(folder)
-    if identity is None or identity[:2] in been:
+    if identity is None or identity[:2] in been or (folder.is_symlink() and not source.links):
         return
     been.add(identity[:2])
     if (folder / FILE).is_file():
@@ -114,4 +135,4 @@ def _files(folder: Path, depth: int, been: set[tuple[int, int]]) -> Iterator[Pat
         return
     for path in below:
         if not path.name.startswith(".") and path.name != "node_modules" and path.is_dir():
-            yield from _files(path, depth - 1, been)
+            yield from _files(source, path, depth - 1, been)
