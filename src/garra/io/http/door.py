@@ -50,7 +50,7 @@ class GuardedHttp:
         return _Call(self, Ask(method.upper(), url, sent, body, timeout, connect, self._way(via)))
 
     def client(self, via: Via = DIRECT) -> Any:
-        """A pooled `httpx2.AsyncClient`. Reads certificate files: call it in a thread."""
+        """A pooled `httpx2.AsyncClient` whose faults are Unavailable. Loads that library: call it in a thread."""
         return self._loaded().client(self._way(via))
 
     async def warm(self) -> None:

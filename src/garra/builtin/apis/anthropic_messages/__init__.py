@@ -1,0 +1,1 @@
+"""Anthropic's messages, through its official library; loaded with the first call."""

@@ -1,0 +1,179 @@
+"""A request's bytes for `/v1/messages`. All up to the last answer is written once and stays the same."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
+from garra.sdk.model import Level, Model, ModelRequest, ToolSpec
+
+OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
+REDACTED = "redacted:"
+"""Begins the signature of a thought that the provider keeps to itself."""
+
+_CACHED = {"type": "ephemeral"}
+_BUDGET: dict[str, int] = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768}
+_EFFORT: dict[str, str] = {"minimal": "low", "xhigh": "max"}
+_ID = re.compile(r"[^A-Za-z0-9_-]")
+_json = msgspec.json.encode
+Group = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The bytes of `messages`, which end in an answer, each group followed by a comma."""
+
+    messages: tuple[Message, ...]
+    data: bytes
+
+
+class Writer:
+    """Writes request bodies; at most `room` bytes of histories are remembered, the sessions used last."""
+
+    def __init__(self, room: int = 24 << 20) -> None:
+        self._room = room
+        self._written: OrderedDict[tuple[str, str], _Written] = OrderedDict()
+
+    def body(self, request: ModelRequest, thinking: str) -> bytes:
+        """The body of `request`; `thinking` is the style of the switch: `adaptive`, `enabled` or empty."""
+        parts = [_json(head(request, thinking))[:-1], b',"messages":[']
+        done, fresh = _cut(request.messages)
+        parts.append(self._history(request, done))
+        parts += [_json(group) + b"," for group in _last(groups(fresh), request.tail, first=not done)]
+        return b"".join(parts).removesuffix(b",") + b"]}"
+
+    def _history(self, request: ModelRequest, done: tuple[Message, ...]) -> bytes:
+        if not request.session:
+            return _bytes(done, first=True)
+        key = (request.session, request.model.ref)
+        known = self._written.pop(key, None)
+        if known is not None and len(known.messages) <= len(done) and all(map(operator.is_, done, known.messages)):
+            data = known.data + _bytes(done[len(known.messages) :], first=not known.messages)
+        else:
+            data = _bytes(done, first=True)
+        self._written[key] = _Written(done, data)
+        held = sum(len(entry.data) for entry in self._written.values())
+        while held > self._room and self._written:
+            held -= len(self._written.popitem(last=False)[1].data)
+        return data
+
+
+def _cut(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+    """What ends in the last answer, and what came after it."""
+    for at in range(len(messages), 0, -1):
+        if isinstance(messages[at - 1], Assistant):
+            return messages[:at], messages[at:]
+    return (), messages
+
+
+def _bytes(messages: Iterable[Message], *, first: bool) -> bytes:
+    listed = groups(messages)
+    if first and listed and listed[0]["role"] != "user":
+        listed.insert(0, {"role": "user", "content": [{"type": "text", "text": "(the beginning is not shown)"}]})
+    return b"".join(_json(group) + b"," for group in listed)
+
+
+def _last(listed: list[Group], tail: str, *, first: bool) -> list[Group]:
+    """The words not yet answered; what may be cached ends with them, the tail comes after."""
+    if listed:
+        listed[-1]["content"][-1]["cache_control"] = _CACHED
+    if tail:
+        block = {"type": "text", "text": f"{OPEN}\n{tail}\n{CLOSE}"}
+        if listed:
+            listed[-1]["content"].append(block)
+        else:
+            listed = [{"role": "user", "content": [block]}]
+    if not listed and first:
+        return [{"role": "user", "content": [{"type": "text", "text": "(nothing was said)"}]}]
+    return listed
+
+
+def head(request: ModelRequest, thinking: str) -> dict[str, Any]:
+    """Everything but the messages."""
+    model = request.model
+    limit = request.max_tokens or model.max_tokens
+    body: dict[str, Any] = {"model": model.id, "stream": True, "max_tokens": limit}
+    switch = thought(model, request.thinking, thinking, limit)
+    if request.temperature is not None and not switch:
+        body["temperature"] = request.temperature
+    body |= switch
+    if request.system:
+        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
+    if request.tools:
+        tools = [_tool(tool) for tool in request.tools]
+        tools[-1]["cache_control"] = _CACHED
+        body["tools"] = tools
+    return body
+
+
+def thought(model: Model, level: Level, style: str, limit: int) -> dict[str, Any]:
+    """The fields that let the model think first."""
+    if level == "off" or not model.reasoning or not style:
+        return {}
+    if style == "adaptive":
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORT.get(level, level)}}
+    budget = min(_BUDGET[level], limit - 1_024)
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget >= 1_024 else {}
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+
+
+def groups(messages: Iterable[Message]) -> list[Group]:
+    """Messages by role: what people and tools said between two answers is one message, results first."""
+    listed: list[Group] = []
+    for message in messages:
+        role = "assistant" if isinstance(message, Assistant) else "user"
+        blocks = _blocks(message)
+        if not blocks:
+            continue
+        if listed and listed[-1]["role"] == role:
+            listed[-1]["content"] += blocks
+        else:
+            listed.append({"role": role, "content": blocks})
+    return listed
+
+
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    match message:
+        case User():
+            return _shown(message.content)
+        case Assistant():
+            return [block for part in message.content if (block := _part(part)) is not None]
+        case ToolResult():
+            content = _shown(message.content) or [{"type": "text", "text": "(no output)"}]
+            body = {"type": "tool_result", "tool_use_id": call_id(message.call_id), "content": content}
+            return [{**body, "is_error": True} if message.is_error else body]
+
+
+def _shown(content: Content) -> list[dict[str, Any]]:
+    return [block for part in content if (block := _part(part)) is not None]
+
+
+def _part(part: Part) -> dict[str, Any] | None:
+    match part:
+        case Text(text=text):
+            return {"type": "text", "text": text} if text.strip() else None
+        case Image(media_type=kind, data=data):
+            return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+        case ToolCall(id=given, name=name, arguments=arguments):
+            return {"type": "tool_use", "id": call_id(given), "name": name, "input": dict(arguments)}
+        case Thinking(text=text, signature=signature):
+            if signature is None:
+                return None
+            if signature.startswith(REDACTED):
+                return {"type": "redacted_thinking", "data": signature.removeprefix(REDACTED)}
+            return {"type": "thinking", "thinking": text, "signature": signature}
+
+
+def call_id(given: str) -> str:
+    """An id in the letters that the provider takes."""
+    return _ID.sub("_", given)[:64] or "call"
