@@ -46,7 +46,7 @@ async def unfolded(pilot: Pilot[int], output: Static) -> bool:
 
 
 def status(app: Chat) -> str:
-    return str(app.query_one("#status", Static).render())
+    return "  ".join(str(app.query_one(part, Static).render()) for part in ("#facts", "#doing"))
 
 
 def notices(app: Chat) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static, TextArea
@@ -92,7 +92,9 @@ class Chat(App[int]):
             yield Static(id="hints")
             with Vertical(id="box"):
                 yield Composer()
-            yield Static(id="status")
+            with Horizontal(id="status"):
+                yield Static(id="facts")
+                yield Static(id="doing")
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our own colours, for themes that lack them."""
@@ -362,7 +364,8 @@ class Chat(App[int]):
         title = self._facts.title or self._talk.session_key
         head = Content.assemble(("Garra", "bold $foreground"), "  ", title, "  ", self._backend.where)
         self.query_one("#head", Static).update(head)
-        self.query_one("#status", Static).update(self._standing())
+        self.query_one("#facts", Static).update(self._standing())
+        self.query_one("#doing", Static).update(self._doing())
 
     def _standing(self) -> Content:
         state = self._link.state if self._link else "connecting"
@@ -373,10 +376,11 @@ class Chat(App[int]):
         if facts.tokens:
             window = f" of {facts.window:,}" if facts.window else ""
             parts.append(Content(f"{facts.tokens:,}{window} tokens"))
+        return Content("  ").join(parts)
+
+    def _doing(self) -> Content:
         run = self._talk.busy
         if run is not None:
             doing = f"{run.doing} {duration(self._clock.now_ms() - run.began)}"
-            parts.append(Content.assemble((doing, "$accent"), "  Esc stops"))
-        elif self._leaving:
-            parts.append(Content("ctrl+c again leaves"))
-        return Content("  ").join(parts)
+            return Content.assemble((doing, "$accent"), "  Esc stops")
+        return Content("ctrl+c again leaves" if self._leaving else "/help")

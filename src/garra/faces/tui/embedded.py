@@ -58,7 +58,7 @@ class Hub:
 
 
 class Embedded:
-    """`enter` opens the house: live, sessions, runs, models, tools, clock, spawn, new_id."""
+    """`enter` opens the house: live, sessions, runs, models, tools, files, clock, spawn, new_id."""
 
     where = HERE
 
@@ -83,6 +83,7 @@ class Embedded:
                 runs=house.runs,
                 models=house.models,
                 tools=house.tools,
+                files=house.files,
                 hub=Hub(screen),
                 clock=house.clock,
                 spawn=house.spawn,

@@ -15,6 +15,7 @@ from textual.widgets.markdown import MarkdownStream
 from garra.faces.tui.items import Foot, Item, Notice, Said, Thought, Tool, Words, duration
 
 MARKS = {"running": "·", "done": "✓", "failed": "✗"}
+TONES = {"running": "quiet", "done": "accent", "failed": "error"}
 OUTPUT_LINES = 200
 
 
@@ -71,20 +72,15 @@ class ToolLine(Static):
 
     def render(self) -> Text:
         item, width = self.item, max(20, self.size.width)
+        colours = self.app.theme_variables
         end = duration(item.ms) if item.state != "running" else "…"
-        line = Text(f"{MARKS[item.state]} ", style=self._style(), no_wrap=True)
-        line.append(item.name, style="bold")
-        room = width - cell_len(line.plain) - len(end) - 4
-        words = Text(f"  {item.hint}" if item.hint else "")
-        words.truncate(max(0, room), overflow="ellipsis", pad=False)
+        line = Text(f"{MARKS[item.state]} ", style=colours.get(TONES[item.state], ""), no_wrap=True)
+        line.append(item.name, style=f"bold {colours.get('foreground', '')}")
+        words = Text(f"  {item.hint}" if item.hint else "", style=colours.get("soft", ""))
+        words.truncate(max(0, width - cell_len(line.plain) - len(end) - 2), overflow="ellipsis", pad=False)
         line.append_text(words)
         line.append(" " * max(1, width - cell_len(line.plain) - len(end)))
-        return line.append(end)
-
-    def _style(self) -> str:
-        colours = self.app.theme_variables
-        tone = {"running": "quiet", "done": "accent", "failed": "error"}[self.item.state]
-        return colours.get(tone, "")
+        return line.append(end, style=colours.get("quiet", ""))
 
 
 class ToolView(Vertical):
