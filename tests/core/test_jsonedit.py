@@ -75,15 +75,16 @@ def test_an_edit_leaves_the_rest_as_it_was_written() -> None:
 @pytest.mark.req("BOOT-14")
 def test_what_is_removed_takes_no_comment_with_it() -> None:
     text = HAND
-    for path in [
+    paths: list[Path] = [
         ("gateway", "port"),
         ("list", 0),
         ("list", 1),
         ("empty",),
         ("odd key",),
         ("agents",),
-        ("not", "there"),
-    ]:
+        ("no", "x"),
+    ]
+    for path in paths:
         text = remove(text, path)
     assert (
         text

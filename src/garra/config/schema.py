@@ -87,10 +87,11 @@ def _children(node: dict[str, Any], at: Path) -> Iterator[tuple[Path, dict[str, 
 def lookup(path: str) -> dict[str, Any] | None:
     """One place: its own schema without what is below, and its children by name; None when nothing is known of it."""
     node: dict[str, Any] = schema()
-    keys = dotted.parse(path) if path.strip(". ") else ()
+    keys = dotted.parse(path.replace(".[]", "[0]").replace("[]", "[0]")) if path.strip(". ") else ()
     for part in keys:
         below = {child[-1]: found for child, found in _children(node, ())}
-        chosen = below.get("[]") if isinstance(part, int) or part == "[]" else below.get(part, below.get("*"))
+        listed = "[]" in below and (isinstance(part, int) or part.isdecimal())
+        chosen = below.get("[]") if listed else below.get(part, below.get("*"))
         if chosen is None:
             return None
         node = chosen

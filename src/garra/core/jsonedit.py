@@ -189,7 +189,7 @@ def _cut(text: str, span: tuple[int, int, int | None], comma_before: int | None)
     rest = after[: after.find("\n") + 1]
     if "\n" in before and rest and not line.strip() and not rest.strip():
         before, after = before[: len(before) - len(line)], after[len(rest) :]
-    elif before[-1:] in " \t[{" and after[:1] in " \t":
+    elif (comma_before is None or not line.strip()) and before[-1:] in " \t[{" and after[:1] in " \t":
         after = after.lstrip(" \t")
     if comma_before is not None:
         gap = before[comma_before + 1 :]

@@ -15,7 +15,9 @@ FILE_MODE = 0o600
 
 def folder(path: Path) -> None:
     """Make a folder that only its owner may enter, and those above it."""
-    path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    lacking = [place for place in (path, *path.parents) if not place.exists()]
+    for place in reversed(lacking):
+        place.mkdir(mode=FOLDER_MODE, exist_ok=True)
 
 
 def write(path: Path, data: bytes, mode: int = FILE_MODE) -> None:

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from garra.io import log
+from garra.io.log import Bounds, setup, tail
+
+
+@dataclass(frozen=True)
+class Places:
+    logs: Path
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Iterator[Places]:
+    root = logging.getLogger()
+    level, before = root.level, list(root.handlers)
+    yield Places(tmp_path / "logs")
+    for handler in set(root.handlers) - set(before):
+        handler.close()
+        root.removeHandler(handler)
+    root.setLevel(level)
+
+
+def entries(places: Places) -> list[dict[str, str]]:
+    return [json.loads(line) for path in reversed(log.files(places.logs)) for line in path.read_text().splitlines()]
+
+
+def test_a_line_is_an_object_with_time_level_subsystem_and_message(
+    places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = setup(places, "info", stderr=True)
+    logging.getLogger("garra.gateway.server").warning("port %d is %s", 1, "taken")
+    logging.getLogger("garra.x").debug("not wanted")
+    try:
+        raise ValueError("with\nlines")
+    except ValueError:
+        logging.getLogger("other").exception("it broke")
+    written.close()
+    first, second = entries(places)
+    assert first["time"].endswith("+00:00")
+    assert (first["level"], first["subsystem"], first["message"]) == ("warn", "gateway.server", "port 1 is taken")
+    assert "ValueError: with\nlines" in second["error"]
+    assert "warn  gateway.server: port 1 is taken" in capsys.readouterr().err
+    assert oct(log.files(places.logs)[0].stat().st_mode)[-3:] == "600"
+
+
+@pytest.mark.req("P54")
+def test_known_secrets_never_reach_the_file(places: Places) -> None:
+    written = setup(places)
+    written.hide(["hunter2-token"])
+    logging.getLogger("x").error("sent hunter2-token and sk-abcdefghijklmnopqrstuvw")
+    try:
+        raise RuntimeError("bad hunter2-token")
+    except RuntimeError:
+        logging.getLogger("x").exception("failed")
+    written.close()
+    text = log.files(places.logs)[0].read_text()
+    assert "hunter2" not in text
+    assert "sk-abc" not in text
+
+
+def test_files_are_bounded_in_size_number_and_days(places: Places) -> None:
+    places.logs.mkdir(parents=True)
+    for day in range(1, 5):
+        old = places.logs / f"garra-2020-01-0{day}.log"
+        old.write_text("x\n")
+        os.utime(old, (day, day))
+    bounds = Bounds(file_bytes=2_000, days=3, total_bytes=8_000)
+    for _ in range(60):  # one writer after another, as after restarts: each batch is one write
+        written = setup(places, bounds=bounds)
+        logging.getLogger("x").error("y" * 300)
+        written.close()
+        logging.getLogger().removeHandler(written)
+    found = log.files(places.logs)
+    assert all(path.stat().st_size <= 2_000 for path in found)
+    assert sum(path.stat().st_size for path in found) <= 8_000 + 2_000
+    assert "garra-2020-01-02.log" not in {path.name for path in found}
+
+
+def test_tail_gives_the_newest_and_goes_on_from_a_cursor(places: Places) -> None:
+    assert tail(places).lines == ()
+    places.logs.mkdir(parents=True)
+    path = places.logs / "garra-2026-01-01.log"
+    path.write_text("".join(f"{number}\n" for number in range(10)) + "half")
+    first = tail(places, limit=3)
+    assert (first.lines, first.cursor, first.cut) == (("7", "8", "9"), 20, True)
+    with path.open("a") as stream:
+        stream.write(" done\n")
+    more = tail(places, first.cursor)
+    assert (more.lines, more.reset, more.cut) == (("half done",), False, False)
+    assert tail(places, more.cursor).lines == ()
+    assert tail(places, 10_000).reset
+    assert tail(places, limit=0).lines == ()
+
+
+def test_tail_of_a_huge_file_begins_at_a_whole_line(places: Places) -> None:
+    places.logs.mkdir(parents=True)
+    (places.logs / "garra-2026-01-01.log").write_text("".join(f"{number:09d}\n" for number in range(200_000)))
+    found = tail(places, limit=1_000_000)
+    assert found.cut
+    assert found.lines[-1] == "000199999"
+    assert all(len(line) == 9 for line in found.lines)
