@@ -16,6 +16,7 @@ from garra.config.sections import Config
 from garra.core.budget import FILE_CHARS, TOTAL_CHARS
 from garra.core.errors import NotFound, UserError
 from garra.core.execplan import Settings
+from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import ToolCall, ToolResult
 from garra.core.skills import Listed, World
 from garra.domains.context import prompt, stamps
@@ -34,7 +35,7 @@ from garra.runs.history import Histories
 from garra.runs.run import Run
 from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
 from garra.sdk.ports import Clock, Grants
-from garra.sdk.tool import ToolContext
+from garra.sdk.tool import Origin, ToolContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Parts:
     pipeline: Pipeline
     supervisor: Supervisor
     prompts: prompt.Prompts
-    grants: Callable[[Run], Grants]
+    grants: Callable[[SessionKey], Grants]
     workspace: Path | None = None
 
 
@@ -120,7 +121,7 @@ class Assembler:
             )
 
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
-        tools = self._tools(run, place, specs, config) if specs else Tools()
+        tools = self._tools(run, specs) if specs else Tools()
         return Setup(transcript, models, ask, tools, limit)
 
     def _models(self, run: Run, session: Session, config: Config) -> tuple[Model, ...]:
@@ -196,22 +197,28 @@ class Assembler:
         specs = self.parts.pipeline.specs(scope_of(run, model))
         return specs if model.prompt == "full" else tuple(spec for spec in specs if spec.name in rights.LITE)
 
-    def _tools(self, run: Run, place: _Place, specs: tuple[ToolSpec, ...], config: Config) -> Tools:
+    def context(self, agent_id: AgentId, session_key: SessionKey, run_id: RunId, origin: Origin) -> ToolContext:
+        """Where a call happens, and what it may use."""
+        parts, config = self.parts, self.parts.live.config
+        place = self._place(agent_id, config)
+        return ToolContext(
+            agent_id,
+            session_key,
+            run_id,
+            origin,
+            place.files,
+            parts.supervisor.exec_for(session_key, str(place.folder), origin, exec_settings(config)),
+            parts.clock,
+            parts.grants(session_key),
+            config.agents.defaults.time_zone or "UTC",
+        )
+
+    def _tools(self, run: Run, specs: tuple[ToolSpec, ...]) -> Tools:
         """What the loop may call, each through the one pipeline."""
         parts = self.parts
         scope = Scope(run.agent_id, run.session_key, run.turn.origin)
         names = {spec.name for spec in specs}
-        context = ToolContext(
-            run.agent_id,
-            run.session_key,
-            run.run_id,
-            run.turn.origin,
-            place.files,
-            parts.supervisor.exec_for(run.session_key, str(place.folder), run.turn.origin, exec_settings(config)),
-            parts.clock,
-            parts.grants(run),
-            config.agents.defaults.time_zone or "UTC",
-        )
+        context = self.context(run.agent_id, run.session_key, run.run_id, run.turn.origin)
 
         async def call(call: ToolCall, update: Update) -> ToolResult:
             return await parts.pipeline.call(call, context, update, scope)

@@ -1,7 +1,4 @@
-"""Composition root: the only place that knows every concrete class.
-
-`opened` builds the house around one state folder; `embedded` is the house for one command, `serve` the resident one.
-"""
+"""The house around one state folder: every part made, handed what it needs, and closed in the reverse order."""
 
 from __future__ import annotations
 
@@ -53,12 +50,22 @@ from garra.runs.runner import Ports, Runs
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a resident process has before the house stands."""
+
+    live: Live
+    db: Database
+    spawn: Tasks
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What a command may set. `consent` asks the owner at a terminal; None where nobody sits."""
 
     workspace: Path | None = None
     consent: Consent | None = None
+    found: Found | None = None
 
 
 @dataclass(slots=True)
@@ -71,6 +78,15 @@ class _Calls:
         if self.ask_gateway is None:
             raise UserError(f"{method} needs the gateway; start it with `garra gateway run`")
         return await self.ask_gateway(method, params)
+
+
+async def _find(paths: Paths, env: Environment, stack: AsyncExitStack) -> Found:
+    await asyncio.to_thread(atomic.folder, paths.state)
+    live = Live(paths, env, await asyncio.to_thread(load, paths, env))
+    spawn = await stack.enter_async_context(Tasks())
+    db = Database(paths.db)
+    stack.push_async_callback(db.close)
+    return Found(live, db, spawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +133,9 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
     """The house, until the block ends. Raises UserError for a state folder that cannot be used."""
     options = options or Options()
     async with AsyncExitStack() as stack:
-        await asyncio.to_thread(atomic.folder, paths.state)
-        live = Live(paths, env, await asyncio.to_thread(load, paths, env))
         clock = SystemClock()
-        spawn = await stack.enter_async_context(Tasks())
-        db = Database(paths.db)
-        stack.push_async_callback(db.close)
+        found = options.found or await _find(paths, env, stack)
+        live, db, spawn = found.live, found.db, found.spawn
         await db.open()
         programs = Programs()
         stack.push_async_callback(programs.close)

@@ -1,0 +1,30 @@
+"""Composition root: the only place that knows every concrete class. Each way to run the house loads what it needs."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from garra.config.paths import Paths
+from garra.io.env import Environment
+
+
+def embedded(
+    paths: Paths, env: Environment, *, workspace: Path | None = None, consent: Any = None
+) -> AbstractAsyncContextManager[Any]:
+    """The house for one command or one terminal (`app.house.House`). Raises Conflict while a gateway owns the state."""
+    house = importlib.import_module("garra.app.house")
+    made: AbstractAsyncContextManager[Any] = house.embedded(paths, env, workspace=workspace, consent=consent)
+    return made
+
+
+def serve(paths: Paths, env: Environment, **overrides: Any) -> int:
+    """The resident gateway, in the foreground until it is told to stop; gives the exit code.
+
+    `overrides`: port, bind, token, force, verbose. Raises UserError when it cannot start.
+    """
+    resident = importlib.import_module("garra.app.resident")
+    code: int = resident.serve(paths, env, resident.Overrides(**overrides))
+    return code

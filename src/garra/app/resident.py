@@ -1,0 +1,296 @@
+"""The resident gateway: starts in named steps, serves until it is told to stop, leaves nothing half done."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvloop
+
+from garra import __version__
+from garra.app.house import Found, House, Options, new_id, opened
+from garra.config.live import Live
+from garra.config.load import load
+from garra.config.paths import Paths
+from garra.config.sections import Config
+from garra.core.errors import Conflict, UserError
+from garra.domains.access.devices import Devices
+from garra.gateway import door, table
+from garra.gateway import serve as port
+from garra.gateway.broadcast import EMITTED
+from garra.gateway.dispatch import Dispatcher
+from garra.gateway.hello import Greeting, Now
+from garra.gateway.hello import House as Known
+from garra.gateway.host import Host, Parts
+from garra.gateway.http import Site, application
+from garra.gateway.method import Registry
+from garra.gateway.methods import status
+from garra.gateway.opening import Opening
+from garra.gateway.rows import model_of
+from garra.gateway.server import Gateway
+from garra.io import lock
+from garra.io import log as logs
+from garra.io.clock import SystemClock
+from garra.io.env import Environment
+from garra.io.files import atomic
+from garra.io.files.root import Root
+from garra.io.store.db import Database
+from garra.io.store.shelf import Shelf
+from garra.io.tasks import Tasks
+from garra.runs.toolbox import Toolbox
+
+log = logging.getLogger(__name__)
+
+DRAIN_S = 20.0
+"""How long running work may take to end when the gateway is told to stop; a second signal cuts it short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What the command line says instead of the configuration."""
+
+    port: int | None = None
+    bind: str | None = None
+    token: str | None = None
+    force: bool = False
+    verbose: bool = False
+
+
+def serve(paths: Paths, env: Environment, overrides: Overrides) -> int:
+    """Run until SIGTERM or SIGINT; gives the exit code. Raises UserError when it cannot start."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_serve(paths, env, overrides))
+
+
+async def _serve(paths: Paths, env: Environment, overrides: Overrides) -> int:
+    stop = _Stop()
+    async with AsyncExitStack() as stack:
+        resident = _Resident(paths, env, overrides, stack)
+        await resident.start()
+        stop.listen()
+        await stop.asked.wait()
+        await resident.leave(stop)
+    return 0
+
+
+class _Stop:
+    """The signals that end the gateway. The first asks, the second insists."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.insisted = asyncio.Event()
+
+    def listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._heard)
+
+    def _heard(self) -> None:
+        (self.insisted if self.asked.is_set() else self.asked).set()
+
+
+@dataclass(slots=True)
+class _Resident:
+    """One gateway process."""
+
+    paths: Paths
+    env: Environment
+    overrides: Overrides
+    stack: AsyncExitStack
+    clock: SystemClock = field(default_factory=SystemClock)
+    house: House | None = None
+    gateway: Gateway | None = None
+    server: port.Server | None = None
+
+    async def start(self) -> None:
+        """Every step in its order; one that fails leaves no port bound and nothing half started."""
+        began = self.clock.now_ms()
+        trace = port.Trace(self.clock)
+        with trace.step("lock"):
+            held = await asyncio.to_thread(self._lock, began)
+        with trace.step("config"):
+            live = Live(self.paths, self.env, await asyncio.to_thread(load, self.paths, self.env))
+            self._log(live)
+        with trace.step("auth"):
+            spare = door.new_token()
+            self._door(live.config, spare)
+        with trace.step("bind"):
+            hosts, number = self._hosts(live.config), self._port(live.config)
+            door.check_bind(self._door(live.config, spare), hosts, number, self.paths.prefix)
+            sockets = port.bind(hosts, number)
+            number = sockets[0].getsockname()[1]
+            held.update({**self._info(began), "port": number})
+        with trace.step("secrets"):
+            for issue in live.snapshot.warnings:
+                log.warning("%s: %s", issue.path, issue.message)
+        spawn = await self.stack.enter_async_context(Tasks())
+        db = Database(self.paths.db)
+        self.stack.push_async_callback(db.close)
+        devices = Devices(Shelf(db, "devices"), Shelf(db, "device-requests"), self.clock)
+        gateway = self.gateway = Gateway(
+            self._door(live.config, spare), devices, self.clock, spawn, version=__version__
+        )
+        opening = Opening()
+        server = self.server = port.Server(gateway, opening)
+        await server.start(sockets)
+        spawn(gateway.pulse(), "gateway pulse")
+        with trace.step("server"):
+            house = self.house = await self.stack.enter_async_context(
+                opened(self.paths, self.env, Options(found=Found(live, db, spawn)))
+            )
+            await devices.load()
+        with trace.step("methods"):
+            host = self._host(house, gateway, number, began)
+            registry = self._connect(host, house, gateway)
+            opening.app = application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry))
+        with trace.step("stores"):
+            await gateway.health.refresh()
+        live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
+        spawn(live.watch(), "configuration watch")
+        with trace.step("ready"):
+            self._greet(host, house, gateway, registry)
+        self._announce(gateway, trace, number, spare)
+
+    def _lock(self, began: int) -> lock.Lock:
+        """The state folder is ours alone."""
+        atomic.folder(self.paths.state)
+        try:
+            held = lock.acquire(self.paths.lock, self._info(began))
+        except Conflict as conflict:
+            holder = (conflict.details or {}).get("holder") or {}
+            where = f" on port {holder['port']}" if holder.get("port") else ""
+            raise Conflict(
+                f"a gateway already runs on {self.paths.state} (process {holder.get('pid', '?')}{where}): "
+                "use that one, stop it, or give this one another --profile",
+                details=conflict.details,
+            ) from None
+        self.stack.callback(held.release)
+        return held
+
+    def _info(self, began: int) -> dict[str, Any]:
+        return {"pid": os.getpid(), "startedAt": began, "version": __version__, "stateDir": str(self.paths.state)}
+
+    def _log(self, live: Live) -> None:
+        level = "debug" if self.overrides.verbose else live.config.logging.level
+        kept = logs.setup(self.paths, level, stderr=True)
+        self.stack.callback(kept.close)
+        for issue in live.snapshot.issues:
+            log.error("%s: %s", issue.path or self.paths.config_file, issue.message)
+
+    def _door(self, config: Config, spare: str) -> door.Door:
+        env = dict(self.env)
+        if self.overrides.token:
+            env[f"{self.paths.prefix}_GATEWAY_TOKEN"] = self.overrides.token
+            auth = config.gateway.auth.model_copy(update={"token": None})
+            config = config.model_copy(update={"gateway": config.gateway.model_copy(update={"auth": auth})})
+        return door.read(config, env, self.paths.prefix, spare)
+
+    def _hosts(self, config: Config) -> tuple[str, ...]:
+        if self.overrides.bind:
+            gateway = config.gateway.model_copy(update={"bind": self.overrides.bind})
+            config = config.model_copy(update={"gateway": gateway})
+        return door.hosts(config)
+
+    def _port(self, config: Config) -> int:
+        """Where to listen: the command line, then the environment, then the configuration."""
+        if self.overrides.port is not None:
+            return self.overrides.port
+        text = self.paths.variable(self.env, "GATEWAY_PORT")
+        if not text:
+            return config.gateway.port
+        if not text.isdigit() or int(text) > 65_535:
+            raise UserError(f"{self.paths.prefix}_GATEWAY_PORT is {text!r}; a port is a number from 1 to 65535")
+        return int(text)
+
+    def _host(self, house: House, gateway: Gateway, number: int, began: int) -> Host:
+        loop = asyncio.get_running_loop()
+        return Host(
+            Parts(
+                __version__,
+                number,
+                began,
+                house.live,
+                house.sessions,
+                house.runs,
+                house.models,
+                Toolbox(house.assembler),
+                gateway.hub,
+                self.clock,
+                house.spawn,
+                loop.call_later,
+                new_id,
+                Root,
+            )
+        )
+
+    def _connect(self, host: Host, house: House, gateway: Gateway) -> Registry:
+        """Tie the house to the gateway: methods, health, and the tools' own door to the methods."""
+        registry = table.of(gateway)
+        gateway.health.collect = lambda: status.health(host)
+        house.calls.ask_gateway = table.caller(registry, host)
+        return registry
+
+    def _greet(self, host: Host, house: House, gateway: Gateway, registry: Registry) -> None:
+        known = Known(__version__, gateway.me.instance_id, registry.advertised, EMITTED)
+        dispatch = Dispatcher(registry, host, house.spawn, lambda: gateway.ready)
+        gateway.open(dispatch, Greeting(known, lambda: self._now(host, gateway)))
+
+    def _now(self, host: Host, gateway: Gateway) -> Now:
+        config, snapshot = host.config, host.live.snapshot
+        agent = config.agents.default_id()
+        session = {
+            "defaultAgentId": agent,
+            "mainKey": host.main,
+            "mainSessionKey": f"agent:{agent}:{host.main}",
+            "scope": "per-sender",
+            "modelConfigured": model_of(host.models, None, agent) is not None,
+            "ownership": "sole",
+            "selectionRequired": False,
+        }
+        admin = {
+            "configPath": str(self.paths.config_file),
+            "stateDir": str(self.paths.state),
+            "authMode": gateway.door.mode,
+        }
+        versions = {"presence": gateway.hub.versions.presence, "health": gateway.hub.versions.health}
+        uptime = self.clock.now_ms() - host.started_at
+        return Now(gateway.rows(), gateway.health.raw, versions, uptime, snapshot.hash, session, admin)
+
+    def _announce(self, gateway: Gateway, trace: port.Trace, number: int, spare: str) -> None:
+        log.info("ready on port %d in %.0f ms (%s)", number, trace.total_ms, trace)
+        if gateway.door.generated:
+            sys.stderr.write(
+                "No gateway.auth.token is set, so this run made one; it is kept in memory only:\n"
+                f"  {spare}\n"
+                "Set one for good with: garra config set gateway.auth.token TEXT\n"
+            )
+
+    async def leave(self, stop: _Stop) -> None:
+        """Let running work end (a second signal cuts that short), say goodbye, stop listening."""
+        assert self.house is not None
+        assert self.gateway is not None
+        assert self.server is not None
+        log.info("stopping")
+        self.gateway.phase = "draining"
+        over = asyncio.Event()
+        self.house.spawn(self._drain(over), "drain")
+        self.house.spawn(self._insist(stop, over), "insist")
+        await over.wait()
+        await self.house.runs.close()
+        await self.gateway.close()
+        await self.server.close()
+
+    async def _drain(self, over: asyncio.Event) -> None:
+        assert self.house is not None
+        await self.house.runs.drain(DRAIN_S)
+        over.set()
+
+    async def _insist(self, stop: _Stop, over: asyncio.Event) -> None:
+        await stop.insisted.wait()
+        over.set()

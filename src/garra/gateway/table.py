@@ -1,0 +1,74 @@
+"""The whole method table, and a way to call it from inside as somebody with few rights."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
+from typing import Any
+
+import msgspec
+
+from garra.core.errors import UserError
+from garra.core.frames import reword
+from garra.gateway.host import Host
+from garra.gateway.method import READ, Registry, Reply, inside
+from garra.gateway.methods import (
+    agent,
+    agents,
+    agents_files,
+    chat,
+    config,
+    device,
+    logs,
+    models,
+    presence,
+    sessions,
+    sessions_change,
+    sessions_say,
+    sessions_watch,
+    status,
+    tools,
+    waiting,
+)
+from garra.gateway.server import Gateway
+
+DOMAINS = (
+    agent,
+    agents,
+    agents_files,
+    chat,
+    config,
+    logs,
+    models,
+    sessions,
+    sessions_change,
+    sessions_say,
+    sessions_watch,
+    status,
+    tools,
+    waiting,
+)
+
+
+def of(gateway: Gateway) -> Registry:
+    """Every method this gateway answers."""
+    own = (presence.rows(gateway), device.DeviceMethods(gateway).rows())
+    return Registry.of(*(domain.METHODS for domain in DOMAINS), *own)
+
+
+def caller(registry: Registry, host: Host) -> Callable[[str, Mapping[str, Any]], Awaitable[Any]]:
+    """How a tool asks the gateway: it may read, nothing else. Raises UserError as the method does."""
+    asking = inside((READ,), "tool")
+
+    async def ask(method: str, params: Mapping[str, Any]) -> Any:
+        row = registry.pick(method, asking.who)
+        try:
+            parsed = msgspec.convert(dict(params), row.params) if row.params else dict(params)
+        except msgspec.ValidationError as fault:
+            raise UserError(f"invalid {method} params: {reword(str(fault))}") from None
+        answer = row.run(host, asking, parsed)
+        if isawaitable(answer):
+            answer = await answer
+        return answer.payload if isinstance(answer, Reply) else answer
+
+    return ask
