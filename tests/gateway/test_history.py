@@ -9,10 +9,16 @@ import msgspec
 from garra.gateway.history import CAP, Cursor, activity, cursor_from, cursor_text, page, stamp
 
 
-def entry(number: int, text: str, role: str = "user") -> dict[str, Any]:
+class Line:
+    def __init__(self, body: dict[str, Any]) -> None:
+        self.body = body
+
+
+def entry(number: int, text: str, role: str = "user") -> Line:
     content: Any = text if role == "user" else [{"type": "text", "text": text}]
     message = {"role": role, "content": content, "timestamp": number, "idempotencyKey": f"r{number}:user"}
-    return {"type": "message", "id": f"e{number}", "timestamp": "2026-11-30T13:17:16.255Z", "message": message}
+    at = "2026-11-30T13:17:16.255Z"
+    return Line({"type": "message", "id": f"e{number}", "timestamp": at, "message": message})
 
 
 def test_a_page_is_the_end_of_the_session_oldest_first() -> None:
@@ -58,7 +64,7 @@ def test_a_message_that_fits_no_page_has_a_placeholder() -> None:
 
 def test_a_picture_too_large_is_told_in_words() -> None:
     big = entry(1, "")
-    big["message"]["content"] = [{"type": "image", "mimeType": "image/png", "data": "A" * 300_000}, "odd"]
+    big.body["message"]["content"] = [{"type": "image", "mimeType": "image/png", "data": "A" * 300_000}, "odd"]
     row = page([big], limit=1).rows[0]
     assert row["content"][0]["text"].startswith("[picture not shown")
 

@@ -19,6 +19,7 @@ from garra.gateway.ledgers import Ledgers
 from garra.gateway.parts import Broadcast, ModelTable, RunTable, ToolTable
 from garra.gateway.project import Desk, Later, Projector
 from garra.gateway.rows import Rows
+from garra.io.files.root import Root
 from garra.sdk.ports import Clock, Files, Spawn
 
 
@@ -40,7 +41,7 @@ class Parts:
     spawn: Spawn
     later: Later
     new_id: Callable[[], str]
-    files: Callable[[str], Files]
+    files: Callable[[str], Files] = Root
     more: dict[str, Any] = field(default_factory=dict)
 
 
