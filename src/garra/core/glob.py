@@ -3,41 +3,58 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 MOST = 64
 
 
 def expand(pattern: str) -> list[str]:
     """The patterns that `{a,b}` stands for, at most 64."""
-    found = re.search(r"\{([^{}]*)\}", pattern)
-    if not found or "," not in found[1]:
-        return [pattern]
-    before, after = pattern[: found.start()], pattern[found.end() :]
-    choices = [before + choice + after for choice in found[1].split(",")]
-    return [done for choice in choices[:MOST] for done in expand(choice)][:MOST]
+    done: list[str] = []
+    waiting = [pattern]
+    while waiting and len(done) < MOST:
+        one = waiting.pop(0)
+        found = re.search(r"\{([^{}]*,[^{}]*)\}", one)
+        if not found:
+            done.append(one)
+            continue
+        before, after = one[: found.start()], one[found.end() :]
+        waiting = [*(before + choice + after for choice in found[1].split(",")), *waiting][:MOST]
+    return done
+
+
+def compiled(pattern: str) -> Callable[[str], bool]:
+    """Says whether a path (with `/`) fits; a pattern without `/` is about the last name only."""
+    choices = [[_tokens(part) for part in _parts(one)] for one in expand(pattern)]
+    anywhere = "/" not in pattern
+
+    def fits(path: str) -> bool:
+        names = path.split("/")[-1:] if anywhere else path.split("/")
+        return any(_fits(parts, names) for parts in choices)
+
+    return fits
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether `path` (with `/`) fits; a pattern without `/` is about the last name only."""
-    return any(_fits(one, path) for one in expand(pattern))
+    """Whether `path` fits `pattern`; to ask more than once take `compiled`."""
+    return compiled(pattern)(path)
 
 
-def _fits(pattern: str, path: str) -> bool:
-    names = path.split("/")
-    if "/" not in pattern:
-        return _name(pattern, names[-1])
+def _parts(pattern: str) -> list[str]:
+    return pattern.removeprefix("./").strip("/").split("/")
+
+
+def _fits(parts: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
     reached = {0}  # how many names may have been used up so far
-    for part in pattern.removeprefix("./").strip("/").split("/"):
-        if part == "**":
+    for tokens in parts:
+        if tokens == ["*", "*"]:
             reached = set(range(min(reached), len(names) + 1)) if reached else set()
         else:
-            reached = {at + 1 for at in reached if at < len(names) and _name(part, names[at])}
+            reached = {at + 1 for at in reached if at < len(names) and _name(tokens, names[at])}
     return len(names) in reached
 
 
-def _name(pattern: str, name: str) -> bool:
-    tokens = _tokens(pattern)
+def _name(tokens: Sequence[str], name: str) -> bool:
     at = token = 0
     star, back = -1, 0
     while at < len(name):
@@ -54,7 +71,7 @@ def _name(pattern: str, name: str) -> bool:
     return all(rest == "*" for rest in tokens[token:])
 
 
-def _tokens(pattern: str) -> Sequence[str]:
+def _tokens(pattern: str) -> list[str]:
     return re.findall(r"\[[!^]?\]?[^\]]*\]|.", pattern, re.S)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 DEEPEST = 32
+MOST_STEPS = 200_000
+"""Of one check: a schema that refers to itself in many ways would else never be done."""
 _MISSING = object()
 
 
@@ -22,20 +24,21 @@ def faults(schema: Mapping[str, Any], value: Any) -> list[str]:
 def check(schema: Mapping[str, Any], value: Any) -> tuple[Any, list[str]]:
     """`value` with its slips mended, and the faults that are left."""
     found: list[str] = []
-    return _Check(schema, found).at(schema, value, "", 0), found
+    return _Check(schema, found, [MOST_STEPS]).at(schema, value, "", 0), found
 
 
 class _Check:
-    """One walk over a value. `root` is where references point."""
+    """One walk over a value. `root` is where references point; `left` holds the steps that are left."""
 
-    def __init__(self, root: Mapping[str, Any], found: list[str]) -> None:
-        self.root, self.found = root, found
+    def __init__(self, root: Mapping[str, Any], found: list[str], left: list[int]) -> None:
+        self.root, self.found, self.left = root, found, left
 
     def fault(self, where: str, what: str) -> None:
         self.found.append(f"{where or 'arguments'}: {what}")
 
     def at(self, schema: Mapping[str, Any], value: Any, where: str, depth: int) -> Any:
-        if depth > DEEPEST:
+        self.left[0] -= 1
+        if depth > DEEPEST or self.left[0] < 0:
             self.fault(where, "nested too deep")
             return value
         if "$ref" in schema:
@@ -57,7 +60,7 @@ class _Check:
         closest: list[str] = []
         for variant in variants:
             found: list[str] = []
-            mended = _Check(self.root, found).at(variant, value, where, depth + 1)
+            mended = _Check(self.root, found, self.left).at(variant, value, where, depth + 1)
             if not found:
                 return mended
             closest = found if not closest or len(found) < len(closest) else closest
@@ -129,7 +132,7 @@ class _Check:
 def referred(root: Mapping[str, Any], pointer: str) -> Mapping[str, Any]:
     """What `#/a/b` points to in `root`; a schema that takes anything where it points nowhere."""
     here: Any = root
-    for part in str(pointer).removeprefix("#").strip("/").split("/"):
+    for part in filter(None, str(pointer).removeprefix("#").split("/")):
         name = part.replace("~1", "/").replace("~0", "~")
         here = here.get(name, {}) if isinstance(here, Mapping) else {}
     return here if isinstance(here, Mapping) else {}
@@ -239,7 +242,7 @@ def clean(schema: Mapping[str, Any], dialect: str) -> dict[str, Any]:
     if dialect == "anthropic":
         return dict(schema)
     flat = _without_root_choice(schema)
-    return _for_gemini(flat, flat, 0) if dialect == "gemini" else flat
+    return _for_gemini(flat, flat, ()) if dialect == "gemini" else flat
 
 
 def dialect(api: str, provider: str = "") -> str:
@@ -281,23 +284,27 @@ def _values(schema: Mapping[str, Any]) -> list[Any]:
     return [schema["const"]] if "const" in schema else list(schema.get("enum") or ())
 
 
-def _for_gemini(root: Mapping[str, Any], schema: Any, depth: int) -> Any:
+def _for_gemini(root: Mapping[str, Any], schema: Any, within: tuple[str, ...]) -> Any:
+    """`schema` without what Gemini refuses; references are written out, those into themselves once."""
     if isinstance(schema, list):
-        return [_for_gemini(root, item, depth + 1) for item in schema]
-    if not isinstance(schema, Mapping) or depth > DEEPEST:
+        return [_for_gemini(root, item, within) for item in schema]
+    if not isinstance(schema, Mapping):
         return schema
     if "$ref" in schema:
-        return _for_gemini(root, referred(root, schema["$ref"]), depth + 1)
+        pointer = str(schema["$ref"])
+        if pointer in within or len(within) > DEEPEST:
+            return {"type": "object"}
+        return _for_gemini(root, referred(root, pointer), (*within, pointer))
     cut = {key: value for key, value in schema.items() if key not in _GEMINI_DROPS}
     if "const" in cut:
         cut["enum"] = [cut.pop("const")]
     kinds = cut.get("type")
     if isinstance(kinds, list):
         cut["type"] = next((kind for kind in kinds if kind != "null"), "string")
-    return {key: value if key in _NOT_SCHEMAS else _inside(root, key, value, depth) for key, value in cut.items()}
+    return {key: value if key in _NOT_SCHEMAS else _inside(root, key, value, within) for key, value in cut.items()}
 
 
-def _inside(root: Mapping[str, Any], key: str, value: Any, depth: int) -> Any:
+def _inside(root: Mapping[str, Any], key: str, value: Any, within: tuple[str, ...]) -> Any:
     if key == "properties":
-        return {name: _for_gemini(root, part, depth + 1) for name, part in value.items()}
-    return _for_gemini(root, value, depth + 1)
+        return {name: _for_gemini(root, part, within) for name, part in value.items()}
+    return _for_gemini(root, value, within)

@@ -45,4 +45,5 @@ class Find:
         start = files.stat(path)
         above = f"{start.path}/" if start and start.path else ""
         walked = files.walk(path, WALKED, SKIP)
-        return [entry.path for entry in walked if glob.matches(pattern, entry.path.removeprefix(above))]
+        fits = glob.compiled(pattern)
+        return [entry.path for entry in walked if fits(entry.path.removeprefix(above))]

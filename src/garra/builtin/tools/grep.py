@@ -62,7 +62,8 @@ def expression(asked: Mapping[str, Any]) -> str:
 
 def gathered(files: Files, asked: Mapping[str, Any]) -> tuple[list[tuple[str, bytes]], int]:
     """The texts to search, and how many were left out. Blocks."""
-    path, wanted = asked.get("path", ""), asked.get("glob")
+    path = asked.get("path", "")
+    wanted = glob.compiled(asked.get("glob", "*"))
     start = files.stat(path)
     if start is None:
         raise ToolFailed(f"{path}: there is no such file or folder")
@@ -70,7 +71,7 @@ def gathered(files: Files, asked: Mapping[str, Any]) -> tuple[list[tuple[str, by
     texts: list[tuple[str, bytes]] = []
     room, left_out = ALTOGETHER, 0
     for entry in found:
-        if wanted and not glob.matches(wanted, entry.path):
+        if not wanted(entry.path):
             continue
         if entry.size > min(LARGEST, room):
             left_out += 1
