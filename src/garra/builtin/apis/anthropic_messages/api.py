@@ -103,7 +103,7 @@ class AnthropicMessages:
         known = (model.base_url, key, model.via, tuple(sorted(model.headers.items())))
         client = self._clients.pop(known, None)
         if client is None:
-            extra = {"authorization": f"Bearer {key}"} if key and model.compat.get("authHeader") else {}
+            extra = {"x-api-key": key} if key and not _takes_bearer(model) else {}
             client = library.AsyncAnthropic(
                 api_key=key or "none",
                 base_url=model.base_url.rstrip("/").removesuffix("/v1"),
@@ -116,6 +116,11 @@ class AnthropicMessages:
         if len(self._clients) > _CLIENTS:
             self._clients.popitem(last=False)
         return client
+
+
+def _takes_bearer(model: Model) -> bool:
+    """Whether the key goes in the Authorization header alone, as the library sends it; others look for `x-api-key`."""
+    return bool(model.compat.get("authHeader")) or "//api.anthropic.com" in model.base_url
 
 
 def _library() -> Any:
