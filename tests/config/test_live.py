@@ -54,7 +54,7 @@ async def test_edits_in_place_and_by_replacement_are_heard(here: Installation) -
         assert live.config.gateway.port == 44
 
 
-@pytest.mark.req("BOOT-15", "P07")
+@pytest.mark.req("BOOT-15")
 async def test_a_file_that_breaks_leaves_the_old_configuration_serving(here: Installation) -> None:
     live = await asyncio.to_thread(started, here, "{ gateway: { port: 1 } }")
     async with watched(live) as heard:

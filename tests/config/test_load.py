@@ -100,7 +100,6 @@ def test_no_secret_is_in_an_issue(here: Installation) -> None:
     assert not any("456" in str(issue) or "987" in str(issue) for issue in found.issues)
 
 
-@pytest.mark.req("P07")
 def test_unknown_keys_are_kept_and_warned_about(here: Installation) -> None:
     found = here.load("{ gateway: { prot: 1 }, bogus: {}, channels: { mine: { anything: 1 } }, mcp: { servers: {} } }")
     assert found.valid
@@ -124,7 +123,7 @@ def test_an_unknown_choice_that_safety_depends_on_is_the_closed_one(here: Instal
     assert found.config.tools.exec.security == "deny"
 
 
-@pytest.mark.req("BOOT-15", "P07")
+@pytest.mark.req("BOOT-15")
 @pytest.mark.parametrize("garbage", ["{ gateway: { port:", "\x00\x01", "[]", "{ gateway: { port: 'x' } }", "null"])
 def test_a_broken_file_is_a_state_and_the_last_good_serves(here: Installation, garbage: str) -> None:
     assert here.load(garbage).source == "defaults"

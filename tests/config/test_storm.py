@@ -28,7 +28,7 @@ for number in range(int(sys.argv[2])):
 """
 
 
-@pytest.mark.req("P07", "BOOT-14")
+@pytest.mark.req("BOOT-14")
 @pytest.mark.timeout(120)
 def test_fifty_writes_at_once_and_kills_at_random_lose_nothing_acknowledged(here: Installation) -> None:
     here.write("{\n  // mine\n  future: { x: 1 },\n}\n")

@@ -21,7 +21,6 @@ TEXT = """{
 """
 
 
-@pytest.mark.req("P54")
 def test_what_is_shown_holds_no_secret(here: Installation) -> None:
     here.env["KEY"] = "sesame-4"
     found = here.load(TEXT)
@@ -39,7 +38,6 @@ def test_what_is_shown_holds_no_secret(here: Installation) -> None:
     assert (shown["hash"], shown["valid"], shown["exists"]) == (found.hash, True, True)
 
 
-@pytest.mark.req("P54")
 def test_a_broken_text_is_masked_too(here: Installation) -> None:
     found = here.load(TEXT + "}")
     shown = view.snapshot(here.paths, found)
@@ -54,7 +52,6 @@ def test_what_comes_back_is_the_text_that_was_hidden(here: Installation) -> None
     assert here.text == TEXT.replace("contextTokens: 5", "contextTokens: 6")
 
 
-@pytest.mark.req("P54")
 def test_the_known_secrets_are_those_of_file_and_environment(here: Installation) -> None:
     here.env |= {"KEY": "sesame-4", "OPENAI_API_KEY": "sesame-5", "LANG": "C"}
     known = set(view.known_secrets(here.load(TEXT)))

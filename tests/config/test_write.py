@@ -27,7 +27,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.req("BOOT-14", "P07")
+@pytest.mark.req("BOOT-14")
 def test_a_change_keeps_comments_order_and_unknown_keys(here: Installation) -> None:
     here.write(HAND)
     found = here.writer.set("gateway.port", 5)
@@ -69,7 +69,6 @@ def test_a_stale_hash_is_refused(here: Installation) -> None:
     assert here.writer.set("gateway.port", 6, base_hash=found.hash).config.gateway.port == 6
 
 
-@pytest.mark.req("P07")
 def test_what_would_not_be_valid_is_not_written(here: Installation) -> None:
     here.write(HAND)
     with pytest.raises(ConfigInvalid, match=r"gateway\.port") as caught:
@@ -85,7 +84,7 @@ def test_what_would_not_be_valid_is_not_written(here: Installation) -> None:
     assert names(here.paths.state) == ["garra.json", "garra.json.lock"]
 
 
-@pytest.mark.req("BOOT-15", "P07")
+@pytest.mark.req("BOOT-15")
 def test_a_broken_file_is_not_written_to_and_can_be_restored(here: Installation) -> None:
     here.writer.set("gateway.port", 5)
     here.write('{ "gateway": { "port": ')
@@ -110,7 +109,6 @@ def test_restoring_nothing_says_so(here: Installation) -> None:
         here.writer.unset("gateway.port")
 
 
-@pytest.mark.req("P07")
 def test_a_suspicious_loss_is_refused_unless_meant(here: Installation) -> None:
     text = json.dumps({"gateway": {"mode": "local"}, "ui": {"text": "x" * 1000}})
     here.write(text)
@@ -134,7 +132,6 @@ def test_several_changes_are_made_together_or_not_at_all(here: Installation) -> 
     assert (found.config.gateway.bind, "odd" in found.parsed) == ("lan", False)
 
 
-@pytest.mark.req("P54")
 def test_a_hidden_secret_that_comes_back_is_the_stored_one(here: Installation) -> None:
     here.write(
         '{ gateway: { auth: { token: "${TOKEN}" } }, models: { providers: { a: { apiKey: "k1", models: [] } } } }'

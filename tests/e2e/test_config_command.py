@@ -31,7 +31,7 @@ def garra(here: Installation, *words: str, text: str = "") -> subprocess.Complet
     )
 
 
-@pytest.mark.req("BOOT-14", "P54")
+@pytest.mark.req("BOOT-14")
 def test_set_get_and_unset(here: Installation) -> None:
     here.write("{ // mine\n  gateway: { port: 1 },\n}\n")
     assert garra(here, "set", "gateway.port", "18790").stdout.startswith("gateway.port is set to 18790.")

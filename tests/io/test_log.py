@@ -52,7 +52,6 @@ def test_a_line_is_an_object_with_time_level_subsystem_and_message(
     assert oct(log.files(places.logs)[0].stat().st_mode)[-3:] == "600"
 
 
-@pytest.mark.req("P54")
 def test_known_secrets_never_reach_the_file(places: Places) -> None:
     written = setup(places)
     written.hide(["hunter2-token"])

@@ -36,9 +36,8 @@ def write(path: Path, data: bytes, mode: int = FILE_MODE) -> None:
             stream.flush()
             os.fsync(handle)
         draft.replace(path)
-    except BaseException:
+    finally:  # it is gone when it took its place
         draft.unlink(missing_ok=True)
-        raise
     _settle(path.parent)
 
 
