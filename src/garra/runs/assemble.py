@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
+from typing import Any
 
 from garra.agent.calls import Tools, Update
 from garra.config.live import Live
@@ -26,6 +27,7 @@ from garra.domains.models.registry import Models
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
 from garra.domains.skills import scan
+from garra.domains.skills.door import Door
 from garra.domains.tools.pipeline import Pipeline, Scope
 from garra.io.env import Environment
 from garra.io.files.root import Root
@@ -83,13 +85,14 @@ class Assembler:
         parts, turn = self.parts, run.turn
         config = parts.live.config
         session = await parts.sessions.need(turn.session_key)
-        place = self._place(turn.agent_id, config)
+        place = await asyncio.to_thread(self._place, turn.agent_id, config)
         models = self._models(run, session, config)
         documents = await place.workspace.load()
         offered = {model.ref: self._offered(run, model) for model in models}
         specs = offered[models[0].ref]
         zone_name = config.agents.defaults.time_zone or "UTC"
         stable = prompt.Stable(
+            product="OpenClaw" if parts.paths.compat else "Garra",
             shape=models[0].prompt,
             tools=tuple(spec.name for spec in specs),
             workspace=str(place.folder),
@@ -170,20 +173,22 @@ class Assembler:
             marker = parts.paths.agents / agent_id / "workspace.json"
             seed = not config.agents.defaults.skip_bootstrap and parts.workspace is None
             workspace = Workspace(files, marker, parts.clock, seed=seed)
-            skills = scan.Skills(scan.sources(folder, parts.paths.skills))
+            extra = [parts.paths.expand(text) for text in config.skills.load.extra_dirs]
+            skills = scan.Skills(scan.sources(folder, parts.paths.skills, extra=extra))
             place = self._places[agent_id, str(folder)] = _Place(folder, files, workspace, skills)
         return place
 
     async def _skills(self, place: _Place, config: Config) -> tuple[Listed, ...]:
         """The skills this machine can use, a line each."""
-        env = self.parts.env
+        env, resolved = self.parts.env, self.parts.live.snapshot.resolved
         path = env.get("PATH", "")
         world = World(
             has_bin=lambda name: shutil.which(name, path=path) is not None,
             has_env=lambda name: bool(env.get(name)),
-            has_config=lambda _: False,
+            has_config=lambda name: bool(_looked_up(resolved, name)),
         )
-        return await place.skills.prompt(world, str(self.parts.paths.home))
+        off = frozenset(name for name, entry in config.skills.entries.items() if entry.enabled is False)
+        return await place.skills.prompt(world, str(self.parts.paths.home), off)
 
     async def _zone(self, name: str) -> tzinfo:
         if name not in self._zones:
@@ -197,6 +202,10 @@ class Assembler:
         specs = self.parts.pipeline.specs(scope_of(run, model))
         return specs if model.prompt == "full" else tuple(spec for spec in specs if spec.name in rights.LITE)
 
+    async def prepare(self, agent_id: AgentId) -> None:
+        """Open the agent's folder, so that `context` does not block."""
+        await asyncio.to_thread(self._place, agent_id, self.parts.live.config)
+
     def context(self, agent_id: AgentId, session_key: SessionKey, run_id: RunId, origin: Origin) -> ToolContext:
         """Where a call happens, and what it may use."""
         parts, config = self.parts, self.parts.live.config
@@ -206,7 +215,7 @@ class Assembler:
             session_key,
             run_id,
             origin,
-            place.files,
+            Door(place.files, place.skills.folders, str(parts.paths.home)),
             parts.supervisor.exec_for(session_key, str(place.folder), origin, exec_settings(config)),
             parts.clock,
             parts.grants(session_key),
@@ -225,6 +234,13 @@ class Assembler:
 
         modes = parts.pipeline.modes(scope)
         return Tools({name: mode for name, mode in modes.items() if name in names}, call)
+
+
+def _looked_up(values: Any, path: str) -> Any:
+    """What stands at a dotted path of plain configuration values; None where nothing does."""
+    for key in path.split("."):
+        values = values.get(key) if isinstance(values, Mapping) else None
+    return values
 
 
 def scope_of(run: Run, model: Model) -> Scope:

@@ -133,8 +133,9 @@ class _Drive:
         entry = await self._setup.transcript.append(message)
         self._driver.emit(self._run, EntryStored(entry.body))
         steered = self._offered.pop(id(message), None)
-        if steered is not None:
-            self._run.steer.remove(steered)
+        if steered is not None and steered.state != "ended":
+            if steered in self._run.steer:
+                self._run.steer.remove(steered)
             self._run.joined.append(steered)
             steered.stored.set()
             self._lane.consumed([steered])

@@ -36,5 +36,6 @@ class Toolbox:
         if name not in pipeline.modes(scope):
             raise NotFound(f"Tool not available: {name[:80]}")
         run_id = RunId(f"tool-{uuid.uuid4()}")
+        await self._assembler.prepare(agent)
         context = self._assembler.context(agent, session_key, run_id, "operator")
         return await pipeline.call(ToolCall(run_id, name, arguments), context, lambda _: None, scope)
