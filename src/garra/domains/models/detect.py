@@ -43,6 +43,7 @@ class Scout:
 
     async def pick(self, models: Models) -> Pick:
         """What is in force now. Where nothing is configured, `models` takes what was found from here on."""
+        models.installed = await asyncio.to_thread(self._weights.installed)
         chosen = models.primary()
         if chosen:
             return Pick(chosen, "configured", f"Using {chosen}, as configured.")

@@ -54,6 +54,8 @@ class Models:
         self._known = known
         self._entries: tuple[Config, dict[str, Entry]] | None = None
         self._windows: dict[str, int] = {}
+        self.installed: frozenset[str] = frozenset()
+        """Which of the catalog's local models are on this machine."""
         self.picked = ""
         """The model that the first run found where none is configured, as `provider/model`."""
 
@@ -82,10 +84,14 @@ class Models:
                 "no model is set: set a provider's key, or choose one with `garra models set PROVIDER/MODEL`"
             )
         provider, model_id = self._named(text)
-        entry = self._entry(provider)
-        model = entry.model(model_id)
+        model = self._model(self._entry(provider), model_id)
         if not model.base_url and model.api != "local":
             raise NotFound(f"provider {provider} has no address: set models.providers.{provider}.baseUrl")
+        return model
+
+    def _model(self, entry: Entry, model_id: str) -> Model:
+        """The model with what its server told of it."""
+        model = entry.model(model_id)
         window = self._windows.get(model.ref)
         told = entry.rows.get(model_id)
         if window is None or (told is not None and "context_window" in told.model_fields_set):
@@ -102,9 +108,10 @@ class Models:
         env = self._ports.env()
         listed = []
         for name, entry in self.entries().items():
-            available = keys.has(entry, env) and (entry.provider.auth == "key" or entry.configured)
+            keyed = keys.has(entry, env) and (entry.provider.auth == "key" or entry.configured)
             for model_id in entry.listed():
-                model = self.resolve(f"{name}/{model_id}")
+                model = self._model(entry, model_id)
+                available = keyed or (name == "local" and model_id in self.installed)
                 listed.append(_row(model, entry, aliases.get(model.ref, ""), available=available))
         return listed
 
@@ -141,6 +148,8 @@ class Models:
             ),
             text,
         )
+        if alias.endswith(".gguf") and alias.startswith(("/", "~", ".")):
+            return modelref.Ref("local", alias)
         ref = modelref.split(alias)
         if ref.provider:
             return modelref.Ref(self._canonical(ref.provider), ref.model or self._default(ref.provider))

@@ -80,14 +80,19 @@ class LocalWeights:
         return str(found)
 
     async def install(self, sheet: Sheet) -> Path:
-        """Fetch it, check it, keep it. Raises Unavailable."""
-        target = self.folder / sheet.file
+        """Fetch it where it is not there yet, check it, and say where it is. Raises Unavailable."""
         async with self._busy:
-            if await asyncio.to_thread(self.find, sheet) != target:
+            found = await asyncio.to_thread(self.find, sheet)
+            if found is None:
                 await asyncio.to_thread(self.folder.mkdir, parents=True, exist_ok=True)
-                await self._fetch(sheet, target)
-        await asyncio.to_thread(self.check, sheet, target)
-        return target
+                found = self.folder / sheet.file
+                await self._fetch(sheet, found)
+        await asyncio.to_thread(self.check, sheet, found)
+        return found
+
+    def installed(self) -> frozenset[str]:
+        """The names of the catalog that are here. Blocks."""
+        return frozenset(sheet.name for sheet in sheets() if self.find(sheet) is not None)
 
     def find(self, sheet: Sheet) -> Path | None:
         """Where the file lies, whole in size. Blocks."""
