@@ -1,0 +1,13 @@
+"""Every check, in the order in which a person would look."""
+
+from __future__ import annotations
+
+from garra.checks import config, model, port, sandbox, state
+from garra.checks.finding import Check, Finding, Ground
+
+CHECKS: tuple[Check, ...] = (config.check, state.check, port.check, model.check, sandbox.check)
+
+
+def examine(ground: Ground) -> list[Finding]:
+    """All that was found, well or not."""
+    return [finding for check in CHECKS for finding in check(ground)]

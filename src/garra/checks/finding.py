@@ -1,0 +1,41 @@
+"""What a check is given, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from garra.config.load import Snapshot
+from garra.config.paths import Paths
+from garra.io.env import Environment
+
+Level = Literal["ok", "warn", "bad"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """One installation, as it was read once; a check judges it and may look at the machine, but changes nothing."""
+
+    paths: Paths
+    env: Environment
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is well or not: what, where, and how it is mended.
+
+    `mend` mends it without asking anything; it gives one line on what it did and raises UserError or OSError when it
+    could not. None when only a person can.
+    """
+
+    check: str
+    level: Level
+    what: str
+    where: str = ""
+    how: str = ""
+    mend: Callable[[], str] | None = None
+
+
+Check = Callable[[Ground], list[Finding]]

@@ -1,0 +1,23 @@
+"""Does a gateway run on this state folder; if not, is its port free."""
+
+from __future__ import annotations
+
+import socket
+
+from garra.checks.finding import Finding, Ground
+from garra.io.lock import holder
+
+
+def check(ground: Ground) -> list[Finding]:
+    running = holder(ground.paths.lock)
+    if running is not None:
+        what = f"a gateway runs here (process {running.get('pid', '?')}, port {running.get('port', '?')})"
+        return [Finding("gateway", "ok", what, str(ground.paths.lock))]
+    port = ground.snapshot.config.gateway.port
+    with socket.socket() as trial:
+        trial.settimeout(0.5)
+        taken = trial.connect_ex(("127.0.0.1", port)) == 0
+    if taken:
+        how = "end that program, or choose another port: garra config set gateway.port 18790"
+        return [Finding("gateway", "bad", f"port {port} belongs to another program", "gateway.port", how)]
+    return [Finding("gateway", "ok", f"no gateway runs; port {port} is free", "", "garra gateway run starts one")]

@@ -1,0 +1,70 @@
+"""`garra doctor`: what is wrong with this installation, where, and how it is mended."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+from garra.core.errors import GarraError
+from garra.faces.cli import output, parsing, place
+from garra.faces.cli.output import Tone
+from garra.faces.cli.place import Place
+
+TONES: dict[str, Tone] = {"ok": "accent", "warn": "warn", "bad": "bad"}
+MARKS = {"ok": "well", "warn": "look", "bad": "BAD "}
+
+
+def run(arguments: Sequence[str]) -> int:
+    parser = parsing.with_json(parsing.parser("doctor", "Find what is wrong with this installation."))
+    parser.add_argument("--fix", action="store_true", help="mend what can be mended without asking")
+    parser.add_argument("--non-interactive", action="store_true", help="ask nothing (it never does)")
+    asked = parser.parse_args(list(arguments))
+    here = place.here()
+    found = examine(here)
+    mended = [_mended(finding) for finding in found if finding.mend] if asked.fix else []
+    found = examine(here) if mended else found
+    bad = any(finding.level == "bad" for finding in found)
+    if asked.json:
+        output.say_json({"ok": not bad, "findings": [told(finding) for finding in found], "mended": mended})
+    else:
+        output.say("\n".join([*map(line, found), *mended]))
+        if not bad:
+            output.say("Nothing stands in the way.")
+    return 1 if bad else 0
+
+
+def examine(here: Place) -> list[Any]:
+    """What the checks find; loads the configuration and the catalog of models."""
+    finding = importlib.import_module("garra.checks.finding")
+    load = importlib.import_module("garra.config.load")
+    checks = importlib.import_module("garra.checks.all")
+    found: list[Any] = checks.examine(finding.Ground(here.paths, here.env, load.load(here.paths, here.env)))
+    return found
+
+
+def told(finding: Any) -> dict[str, Any]:
+    return {
+        "check": finding.check,
+        "level": finding.level,
+        "what": finding.what,
+        "where": finding.where,
+        "how": finding.how,
+        "fixable": finding.mend is not None,
+    }
+
+
+def line(finding: Any) -> str:
+    """One finding for a person; what to do stands below what is not well."""
+    head = f"{output.painted(MARKS[finding.level], TONES[finding.level])}  {finding.check:<8} {finding.what}"
+    if finding.level == "ok":
+        return head
+    where = f"\n               in {finding.where}" if finding.where else ""
+    return head + where + (f"\n               {finding.how}" if finding.how else "")
+
+
+def _mended(finding: Any) -> str:
+    try:
+        return str(finding.mend())
+    except (GarraError, OSError) as fault:
+        return f"could not mend it: {finding.what}: {fault}"
