@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,19 @@ from garra.io.env import Environment
 
 
 def embedded(
-    paths: Paths, env: Environment, *, workspace: Path | None = None, consent: Any = None
+    paths: Paths,
+    env: Environment,
+    *,
+    workspace: Path | None = None,
+    consent: Any = None,
+    tell: Callable[[str], None] | None = None,
 ) -> AbstractAsyncContextManager[Any]:
-    """The house for one command or one terminal (`app.house.House`). Raises Conflict while a gateway owns the state."""
+    """The house for one command or one terminal (`app.house.House`). Raises Conflict while a gateway owns the state.
+
+    `tell` shows the owner a line that is no answer; without it such lines go to standard error.
+    """
     house = importlib.import_module("garra.app.house")
-    made: AbstractAsyncContextManager[Any] = house.embedded(paths, env, workspace=workspace, consent=consent)
+    made: AbstractAsyncContextManager[Any] = house.embedded(paths, env, workspace=workspace, consent=consent, tell=tell)
     return made
 
 

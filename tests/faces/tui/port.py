@@ -7,7 +7,7 @@ from typing import Any
 
 from garra.client.wire import Event, Link
 from garra.core.errors import UserError
-from garra.faces.tui.backend import Listener
+from garra.faces.tui.backend import Ask, Listener
 
 MAIN = "agent:main:main"
 NOW = 1_800_000_000_000
@@ -28,8 +28,9 @@ class Memory:
         self.closed = False
         self._listener: Listener = lambda news: None
 
-    async def open(self, listener: Listener) -> None:
+    async def open(self, listener: Listener, ask: Ask) -> None:
         self._listener = listener
+        self.ask = ask
 
     async def close(self) -> None:
         self.closed = True

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 
+from garra import app
 from garra.core.errors import UserError
 from garra.faces.cli import parsing, place, table
 
@@ -28,8 +28,7 @@ def run(arguments: Sequence[str]) -> int:
     if asked.port is not None and not 0 <= asked.port < 65_536:
         raise UserError(f"--port: {asked.port} is no port; a port is a number from 1 to 65535")
     here = place.here()
-    app = importlib.import_module("garra.app")  # the whole house: loaded only to run it
-    code: int = app.serve(
+    return app.serve(
         here.paths,
         here.env,
         port=asked.port,
@@ -38,4 +37,3 @@ def run(arguments: Sequence[str]) -> int:
         force=asked.force,
         verbose=asked.verbose,
     )
-    return code

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from garra import app
 from garra.client import quick
 from garra.client.socket import Unreachable
 from garra.client.target import Target
@@ -105,8 +106,7 @@ async def _embedded(place: Place, ask: Ask, workspace: Path | None) -> Outcome:
         task.cancel()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
-    app = importlib.import_module("garra.app")  # the whole house: loaded only where a turn runs in this process
-    report = importlib.import_module("garra.runs.report")
+    report = importlib.import_module("garra.runs.report")  # the whole house: only where a turn runs in this process
     try:
         async with app.embedded(place.paths, place.env, workspace=workspace) as house:
             run = await house.runs.submit(_turn(place, ask))

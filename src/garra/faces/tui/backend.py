@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,6 +11,11 @@ from garra.client.wire import Event, Link
 from garra.faces.tui.items import Facts
 
 Listener = Callable[[Event | Link], None]
+Ask = Callable[[str], Awaitable[bool]]
+"""Asks the person at the screen a question that is answered with yes or no."""
+
+NOTICE = "garra.notice"
+"""An event of the port itself: a line for the person, `{text}`."""
 
 
 class Port(Protocol):
@@ -19,7 +24,7 @@ class Port(Protocol):
     @property
     def where(self) -> str: ...
 
-    async def open(self, listener: Listener) -> None:
+    async def open(self, listener: Listener, ask: Ask) -> None:
         """Connect; from here on `listener` hears everything. Raises GarraError when it cannot."""
         ...
 
@@ -49,8 +54,8 @@ class Backend:
     def where(self) -> str:
         return self._port.where
 
-    async def open(self, listener: Listener) -> None:
-        await self._port.open(listener)
+    async def open(self, listener: Listener, ask: Ask) -> None:
+        await self._port.open(listener, ask)
         await self.subscribe()
 
     async def subscribe(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ from garra.client.quick import fresh
 from garra.client.wire import Event, Link
 from garra.core.errors import GarraError
 from garra.faces.tui import commands
-from garra.faces.tui.backend import Backend, Choice
+from garra.faces.tui.backend import NOTICE, Backend, Choice
 from garra.faces.tui.composer import Composer
 from garra.faces.tui.conversation import Conversation
 from garra.faces.tui.items import Facts, Item, Notice, duration, of_history
@@ -119,7 +120,7 @@ class Chat(App[int]):
     async def _begin(self) -> None:
         for text in self._opening.notices:
             await self._notice(text)
-        await self._backend.open(self._heard)
+        await self._backend.open(self._heard, self._asked)
         self._link = self._link or Link("connected")
         self._agent = self._agent or await self._backend.default_agent()
         await self._go(self._talk.session_key or f"agent:{self._agent}:main", keep=self._opening.notices)
@@ -153,11 +154,25 @@ class Chat(App[int]):
     def _heard(self, news: Event | Link) -> None:
         self.post_message(News(news))
 
+    async def _asked(self, question: str) -> bool:
+        """Put a question on the screen and wait for yes or no."""
+        answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def ask() -> None:
+            choices = [Choice("no", "No"), Choice("yes", "Yes")]
+            self.push_screen(Picker(question, choices), lambda value: answered.set_result(value == "yes"))
+
+        self.call_later(ask)
+        return await answered
+
     @on(News)
     async def _hear(self, message: News) -> None:
         news = message.news
         if isinstance(news, Link):
             await self._linked(news)
+            return
+        if news.name == NOTICE:
+            await self._notice(str(news.payload.get("text", "")))
             return
         before = self._talk.busy
         transcript = self.query_one(Transcript)

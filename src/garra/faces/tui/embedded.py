@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from inspect import isawaitable
 from typing import Any
@@ -11,16 +11,21 @@ from typing import Any
 import msgspec
 
 import garra
+from garra.app.house import House, new_id
 from garra.client.wire import Event
 from garra.core.errors import UserError
-from garra.faces.tui.backend import Listener
+from garra.faces.tui.backend import NOTICE, Ask, Listener
 from garra.faces.tui.remote import CAPS, SCOPES
 from garra.gateway.host import Host, Parts
 from garra.gateway.method import READ, Caller, Client, Link, Registry, Reply, Scope, Who
 from garra.gateway.methods import agents, chat, models, sessions, sessions_change, sessions_say, sessions_watch
+from garra.io.files.root import Root
+from garra.runs.toolbox import Toolbox
 
 HERE = "in this process"
-Enter = Callable[[], AbstractAsyncContextManager[Any]]
+Consent = Callable[[str, str], Awaitable[bool]]
+Enter = Callable[[Consent, Callable[[str], None]], AbstractAsyncContextManager[House]]
+"""Opens the house; it asks by the first and tells by the second."""
 
 
 class Screen:
@@ -58,7 +63,7 @@ class Hub:
 
 
 class Embedded:
-    """`enter` opens the house: live, sessions, runs, models, tools, files, clock, spawn, new_id."""
+    """`enter` opens the house when the screen opens; it is closed with it."""
 
     where = HERE
 
@@ -70,8 +75,15 @@ class Embedded:
         rows = (agents, chat, models, sessions, sessions_change, sessions_say, sessions_watch)
         self._table = Registry.of(*(module.METHODS for module in rows))
 
-    async def open(self, listener: Listener) -> None:
-        house = await self._stack.enter_async_context(self._enter())
+    async def open(self, listener: Listener, ask: Ask) -> None:
+        async def consent(session_key: str, reason: str) -> bool:
+            del session_key
+            return await ask(f"{reason}\nMay commands run on this machine itself while this window is open?")
+
+        def tell(line: str) -> None:
+            listener(Event(NOTICE, {"text": line}))
+
+        house = await self._stack.enter_async_context(self._enter(consent, tell))
         self._screen = screen = Screen(listener)
         self._host = Host(
             Parts(
@@ -82,13 +94,13 @@ class Embedded:
                 sessions=house.sessions,
                 runs=house.runs,
                 models=house.models,
-                tools=house.tools,
-                files=house.files,
+                tools=Toolbox(house.assembler),
                 hub=Hub(screen),
                 clock=house.clock,
                 spawn=house.spawn,
                 later=asyncio.get_running_loop().call_later,
-                new_id=house.new_id,
+                new_id=new_id,
+                files=Root,
             )
         )
         self._stack.callback(self._host.close)

@@ -8,7 +8,7 @@ from typing import Any
 
 from garra.client.target import Target
 from garra.client.wire import Self, Wire
-from garra.faces.tui.backend import Listener
+from garra.faces.tui.backend import Ask, Listener
 from garra.io.clock import SystemClock
 from garra.io.tasks import Tasks
 
@@ -28,7 +28,8 @@ class Remote:
     def where(self) -> str:
         return self._wire.url.partition("://")[2]
 
-    async def open(self, listener: Listener) -> None:
+    async def open(self, listener: Listener, ask: Ask) -> None:
+        del ask  # a gateway elsewhere asks by its own events
         self._wire.listen(listener)
         await self._wire.start()
 

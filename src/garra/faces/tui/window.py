@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from garra import app
 from garra.client import target
 from garra.client.target import Target, Wanted
 from garra.config.paths import Paths
@@ -47,7 +48,6 @@ def outside(paths: Paths, env: Environment, wanted: Wanted) -> Port:
 
 def inside(paths: Paths, env: Environment) -> Port:
     """A gateway in this process."""
-    app = importlib.import_module("garra.app")  # the whole house: loaded only where the agent lives here
-    embedded = importlib.import_module("garra.faces.tui.embedded")
-    port: Port = embedded.Embedded(lambda: app.embedded(paths, env))
+    embedded = importlib.import_module("garra.faces.tui.embedded")  # the whole house: only where the agent lives here
+    port: Port = embedded.Embedded(lambda consent, tell: app.embedded(paths, env, consent=consent, tell=tell))
     return port
