@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from garra.core.addresses import public
+
+
+@pytest.mark.parametrize(
+    "address", ["8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"]
+)
+def test_open(address: str) -> None:
+    assert public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "240.0.0.1",
+        "::1",
+        "::",
+        "fe80::1%eth0",
+        "fd00::1",
+        "ff02::1",
+        "::ffff:127.0.0.1",
+        "2002:7f00:1::",
+        "2001:0:4136:e378:8000:63bf:80ff:fffe",
+        "64:ff9b::7f00:1",
+        "64:ff9b:1::a00:1",
+        "localhost",
+        "",
+    ],
+)
+def test_closed(address: str) -> None:
+    assert not public(address)
