@@ -59,6 +59,7 @@ def test_a_missing_variable_is_a_warning_and_no_literal_goes_on(here: Installati
     ("provider", "issues"),
     [
         (PROVIDER % "", {"models.providers.x.models": "custom model providers must declare models"}),
+        ("{ models: [] }", {"models.providers.x.baseUrl": "custom model providers must declare baseUrl"}),
         (PROVIDER % "models: [{ id: 'm' }]", {"models.providers.x.models[0].name": "Invalid input"}),
         (PROVIDER % "models: [{ name: 'M' }]", {"models.providers.x.models[0].id": "Invalid input"}),
         (PROVIDER % "models: []", {}),
@@ -70,6 +71,11 @@ def test_a_provider_of_ones_own_declares_its_models(here: Installation, provider
     assert found.valid == (not issues)
     assert {issue.path for issue in found.issues} == set(issues)
     assert all(issue.message.startswith(issues[issue.path]) for issue in found.issues)
+
+
+@pytest.mark.parametrize("name", ["openai", "ollama", "z.ai", "local"])
+def test_a_provider_in_the_box_needs_only_what_differs(here: Installation, name: str) -> None:
+    assert here.load(json.dumps({"models": {"providers": {name: {"apiKey": "k"}}}})).valid
 
 
 def test_all_faults_are_named_at_once_with_path_and_line(here: Installation) -> None:

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from garra.config import schema, view
 from garra.config.sections import Config, lookup
 from garra.core.redact import SENTINEL
@@ -14,7 +12,7 @@ TEXT = """{
   gateway: { auth: { token: "sesame-1", mode: "token" } },
   models: { providers: {
     a: { baseUrl: "http://x", apiKey: "${KEY}", headers: { "x-own": "sesame-2" }, models: [] },
-    b: { apiKey: { source: "env", provider: "default", id: "KEY" }, models: [] } } },
+    b: { baseUrl: "http://y", apiKey: { source: "env", provider: "default", id: "KEY" }, models: [] } } },
   channels: { telegram: { botToken: 'sesame-3', name: "x" } },
   agents: { defaults: { contextTokens: 5 } },
 }
@@ -59,7 +57,7 @@ def test_the_known_secrets_are_those_of_file_and_environment(here: Installation)
 
 
 def test_allowed_values_and_dotted_paths_are_for_programs(here: Installation) -> None:
-    found = here.load("{ models: { mode: 'x', providers: { y: { models: [{ id: 'a' }] } } } }")
+    found = here.load("{ models: { mode: 'x', providers: { y: { baseUrl: '', models: [{ id: 'a' }] } } } }")
     assert view.issues(found.issues) == [
         {
             "path": "models.mode",

@@ -134,10 +134,12 @@ def test_several_changes_are_made_together_or_not_at_all(here: Installation) -> 
 
 def test_a_hidden_secret_that_comes_back_is_the_stored_one(here: Installation) -> None:
     here.write(
-        '{ gateway: { auth: { token: "${TOKEN}" } }, models: { providers: { a: { apiKey: "k1", models: [] } } } }'
+        '{ gateway: { auth: { token: "${TOKEN}" } }, models: { providers: { a: { baseUrl: "x", apiKey: "k1", models: [] } } } }'
     )
     here.writer.patch({"models": {"providers": {"a": {"apiKey": SENTINEL, "baseUrl": "http://x"}}}})
-    here.writer.set("models.providers.a", {"apiKey": SENTINEL, "models": [{"id": "m", "name": "M"}]})
+    here.writer.set(
+        "models.providers.a", {"apiKey": SENTINEL, "baseUrl": "http://x", "models": [{"id": "m", "name": "M"}]}
+    )
     here.writer.replace(here.text.replace("k1", SENTINEL).replace("${TOKEN}", SENTINEL))
     parsed = pyjson5.decode(here.text)
     assert parsed["models"]["providers"]["a"]["apiKey"] == "k1"

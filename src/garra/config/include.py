@@ -17,7 +17,6 @@ from typing import Any
 import pyjson5
 
 from garra.config.issue import Issue, issue
-from garra.core import json5
 from garra.core.dotted import Path
 from garra.core.errors import Unavailable
 from garra.core.merge import deep
@@ -43,6 +42,8 @@ def decode(text: str) -> Any:
     try:
         return pyjson5.decode(text)
     except (pyjson5.Json5Exception, RecursionError) as fault:
+        from garra.core import json5  # noqa: PLC0415 - only a broken text needs it, and every command would pay
+
         try:
             json5.parse(text)
         except json5.Broken as broken:

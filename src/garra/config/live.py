@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path as FilePath
 
+from garra.config import trial
 from garra.config.load import Snapshot, keep, load
 from garra.config.paths import Paths
 from garra.config.sections import Config
@@ -37,9 +38,11 @@ class Live:
         self.env = env
         self.writer = Writer(paths, env)
         self._clock = clock or SystemClock()
+        trial.settle(paths, self.writer, self._clock.now_ms())
         self._snapshot = snapshot or load(paths, env)
         self._seen = self._look()
         self._subscribers: list[Subscriber] = []
+        self._reverted: list[Callable[[Snapshot], None]] = []
         self._reloading = asyncio.Lock()
         with suppress(OSError):  # a read-only state folder keeps no copy
             keep(paths, self._snapshot)
@@ -72,10 +75,34 @@ class Live:
         await asyncio.to_thread(make, self.writer)
         return await self.reload()
 
+    async def try_out(self, make: Callable[[Writer], Snapshot], hold_s: float) -> Snapshot:
+        """Write through `make`; after `hold_s` seconds without `confirm` it is taken back, also after a restart.
+
+        Raises Conflict when a change is on trial already, and what the writer raises.
+        """
+        until = self._clock.now_ms() + int(hold_s * 1000)
+        await asyncio.to_thread(trial.begin, self.paths, self.writer, make, until)
+        return await self.reload()
+
+    async def confirm(self) -> bool:
+        """Let the change on trial stay. False when none is."""
+        return await asyncio.to_thread(trial.confirm, self.paths)
+
+    def on_reverted(self, listener: Callable[[Snapshot], None]) -> None:
+        """Call `listener` on the event loop when a change on trial was taken back, so that its owner is told."""
+        self._reverted.append(listener)
+
+    async def _settle(self) -> None:
+        if await asyncio.to_thread(trial.settle, self.paths, self.writer, self._clock.now_ms()) is not None:
+            found = await self.reload()
+            for listener in tuple(self._reverted):
+                listener(found)
+
     async def watch(self, period_s: float = 1.0) -> None:
-        """Follow the file, and the files it includes, until cancelled; `gateway.reload.mode` `off` is obeyed."""
+        """Follow the file, those it includes, and a change on trial, until cancelled; obeys `gateway.reload`."""
         while True:
             await self._clock.sleep(period_s)
+            await self._settle()
             if self.config.gateway.reload.mode != "off" and await asyncio.to_thread(self._look) != self._seen:
                 await self.reload()
 

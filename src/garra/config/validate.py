@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UNAVAILABLE = "feature using this value will be unavailable"
 BUNDLED = FilePath(__file__).resolve().parents[1] / "builtin" / "providers"
+NAMED = FilePath(__file__).with_name("providers.toml")
 _ROUNDS = 3
 
 
@@ -40,7 +41,7 @@ def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checke
     warnings = [issue(lack.at, f"{lack.reason} - {UNAVAILABLE}") for lack in missing]
     warnings += [_unknown(at, names) for at, names in lookup.unknown(resolved)]
     tree = _marked(resolved, missing)
-    issues = list(_undeclared(tree))
+    issues = list(_undeclared(resolved))
     config: Config | None = None
     for _ in range(_ROUNDS):
         try:
@@ -101,18 +102,25 @@ def _without(tree: Any, at: Path) -> Any:
 
 
 def _undeclared(tree: dict[str, Any]) -> Iterator[Issue]:
-    """Providers of one's own that do not say which models they have."""
+    """Providers of one's own that do not say where they are or which models they have."""
     models = tree.get("models")
     providers = models.get("providers") if isinstance(models, dict) else None
     for name, provider in providers.items() if isinstance(providers, dict) else ():
-        if isinstance(provider, dict) and "models" not in provider and name not in _bundled():
-            at: Path = ("models", "providers", name, "models")
-            yield issue(at, "custom model providers must declare models (a list; [] will do)")
+        lacking = [key for key in ("baseUrl", "models") if isinstance(provider, dict) and not _declared(provider, key)]
+        if lacking and name not in _bundled():
+            for key in lacking:
+                message = f"custom model providers must declare {key}; only bundled providers may go without"
+                yield issue(("models", "providers", name, key), message)
+
+
+def _declared(provider: dict[str, Any], key: str) -> bool:
+    return isinstance(provider.get(key), list) if key == "models" else key in provider
 
 
 def _bundled() -> frozenset[str]:
-    """The providers in the box."""
-    return frozenset(path.stem for path in BUNDLED.glob("*.toml"))
+    """The providers in the box, and those that OpenClaw has there."""
+    named = importlib.import_module("tomllib").loads(NAMED.read_text())["names"]
+    return frozenset(path.stem for path in BUNDLED.glob("*.toml")).union(named)
 
 
 def _conflicts(config: Config) -> Iterator[Issue]:

@@ -6,9 +6,11 @@ must be valid before it takes the file's place in one step. Comments, order and 
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -29,6 +31,24 @@ SMALL = 512
 """Below so many characters a shrinking file is nobody's accident."""
 
 Edit = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a change would come to: a unified diff without secrets, and the snapshot that would serve."""
+
+    diff: tuple[str, ...]
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A change before it is written: the texts, and what they come to."""
+
+    old: str
+    new: str
+    before: Snapshot
+    after: Snapshot
 
 
 class Writer:
@@ -64,32 +84,15 @@ class Writer:
             raise UserError(f"{dotted.show(keys)} is also set in an included file; remove it there")
         return snapshot
 
-    def apply(self, changes: list[merge.Change], base_hash: str | None = None) -> Snapshot:
+    def apply(self, changes: Sequence[merge.Change], base_hash: str | None = None) -> Snapshot:
         """Make several changes at once, all or none."""
 
-        def edit(text: str) -> str:
-            for change in changes:
-                if change.gone:
-                    text = jsonedit.remove(text, change.path)
-                else:
-                    text = jsonedit.put(text, change.path, _restored(change.value, text, change.path))
-            return text
-
-        return self._write(edit, base_hash, shrink=True)
+        return self._write(lambda text: _edited(text, changes), base_hash, shrink=True)
 
     def patch(self, merged: dict[str, Any], base_hash: str | None = None) -> Snapshot:
         """Merge into the file: None removes a key, lists of objects with ids merge by id (`core.merge.patched`)."""
 
-        def edit(text: str) -> str:
-            old = include.decode(text) if text.strip() else {}
-            for change in merge.changes(old, merge.patched(old, merged)):
-                if change.gone:
-                    text = jsonedit.remove(text, change.path)
-                else:
-                    text = jsonedit.put(text, change.path, _restored(change.value, text, change.path))
-            return text
-
-        return self._write(edit, base_hash)
+        return self._write(lambda text: _merged(text, merged), base_hash)
 
     def replace(self, raw: str, base_hash: str | None = None, *, shrink: bool = False) -> Snapshot:
         """Put a whole new text in place; sentinels in it stand for what is stored.
@@ -117,23 +120,37 @@ class Writer:
         if _text(path) != text:
             atomic.write(path, text.encode())
 
+    def preview(self, merged: dict[str, Any]) -> Preview:
+        """What `patch` would do, without doing it. Raises what `patch` raises."""
+        with self._locked():
+            draft = self._draft(lambda text: _merged(text, merged), None)
+        _refuse_loss(draft.before, draft.after)
+        shown = importlib.import_module("garra.config.view").text
+        lines = importlib.import_module("difflib").unified_diff(
+            shown(draft.old).splitlines(), shown(draft.new).splitlines(), "now", "then", n=1, lineterm=""
+        )
+        return Preview(tuple(lines), draft.after)
+
+    def _draft(self, edit: Edit, base_hash: str | None) -> _Draft:
+        old = _text(self._paths.config_file)
+        if base_hash is not None and base_hash != digest(old):
+            raise Conflict("the configuration has changed since it was read; read it again and repeat the change")
+        new = self._edited(edit, old)
+        before = snapshot_of(interpret(old, self._paths, self._env))
+        return _Draft(old, new, before, before if new == old and before.valid else self._checked(new))
+
     def _write(self, edit: Edit, base_hash: str | None, *, shrink: bool = False) -> Snapshot:
         self._refuse_managed()
         with self._locked():
-            old = _text(self._paths.config_file)
-            if base_hash is not None and base_hash != digest(old):
-                raise Conflict("the configuration has changed since it was read; read it again and repeat the change")
-            new = self._edited(edit, old)
-            before = snapshot_of(interpret(old, self._paths, self._env))
-            if new == old and before.valid:
-                return before
-            after = self._checked(new)
+            draft = self._draft(edit, base_hash)
+            if draft.after is draft.before:
+                return draft.before
             if not shrink:
-                _refuse_loss(before, after)
-            if before.valid and old.strip():
-                atomic.write(_beside(self._paths.config_file, ".bak"), old.encode())
-            atomic.write(self._paths.config_file, new.encode())
-            return self._announced(after)
+                _refuse_loss(draft.before, draft.after)
+            if draft.before.valid and draft.old.strip():
+                atomic.write(_beside(self._paths.config_file, ".bak"), draft.old.encode())
+            atomic.write(self._paths.config_file, draft.new.encode())
+            return self._announced(draft.after)
 
     def _edited(self, edit: Edit, old: str) -> str:
         try:
@@ -164,6 +181,20 @@ class Writer:
 
     def _locked(self) -> lock.Lock:
         return lock.acquire(_beside(self._paths.config_file, ".lock"), {"pid": os.getpid()}, WAIT_S)
+
+
+def _edited(text: str, changes: Iterable[merge.Change]) -> str:
+    for change in changes:
+        if change.gone:
+            text = jsonedit.remove(text, change.path)
+        else:
+            text = jsonedit.put(text, change.path, _restored(change.value, text, change.path))
+    return text
+
+
+def _merged(text: str, merged: dict[str, Any]) -> str:
+    old = include.decode(text) if text.strip() else {}
+    return _edited(text, merge.changes(old, merge.patched(old, merged)))
 
 
 def _beside(path: FilePath, suffix: str) -> FilePath:
