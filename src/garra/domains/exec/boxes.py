@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from garra.core.errors import Unavailable
 from garra.io.process.door import Programs, Start
+from garra.sdk.ports import Clock
 from garra.sdk.sandbox import Probe, Probed, Sandbox
 
-PROBE_S = 5.0
+PROBE_S, DOUBT_S = 5.0, 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +23,25 @@ class Chosen:
 
 
 class Boxes:
-    """The sandboxes of this machine, best first."""
+    """The sandboxes of this machine, best first. That none works is believed for half a minute only."""
 
-    def __init__(self, sandboxes: Sequence[Sandbox]) -> None:
-        self._sandboxes = sandboxes
+    def __init__(self, sandboxes: Sequence[Sandbox], clock: Clock) -> None:
+        self._sandboxes, self._clock = sandboxes, clock
         self._chosen: Chosen | None = None
+        self._tried = 0.0
         self._turn = asyncio.Lock()
 
     async def choose(self) -> Chosen:
         async with self._turn:
-            if self._chosen is None:
-                self._chosen = await self._try()
+            now = self._clock.monotonic()
+            stale = self._chosen and not self._chosen.sandbox and now - self._tried > DOUBT_S
+            if self._chosen is None or stale:
+                self._chosen, self._tried = await self._try(), now
             return self._chosen
+
+    def forget(self) -> None:
+        """What was found no longer holds."""
+        self._chosen = None
 
     async def _try(self) -> Chosen:
         reasons: list[str] = []

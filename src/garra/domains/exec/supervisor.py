@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from garra.core import execplan
 from garra.core.errors import ToolFailed, Unavailable
@@ -63,7 +63,7 @@ class Supervisor:
         host: Host = Host(),
     ) -> None:
         self.programs, self.clock, self.spawn = programs, clock, spawn
-        self.boxes = Boxes(sandboxes)
+        self.boxes = Boxes(sandboxes, clock)
         self.host = host
         self.notice = notice
         self._new_id = new_id
@@ -136,10 +136,10 @@ class Commands:
                 f"{MAX_RUNNING} commands of this session are running; end some with the process tool first"
             )
         sandbox = await self._sandbox(launch)
-        root, workdir = await asyncio.to_thread(self._workdir, launch.workdir, shut_in=sandbox is not None)
-        child = await self._start(launch, Plan((), root, workdir), sandbox)
+        plan = await asyncio.to_thread(self._plan, launch, shut_in=sandbox is not None)
+        child = await self._start(plan, sandbox, background=launch.background)
         timeout_s = self.settings.timeout_s if launch.timeout_s is None else launch.timeout_s
-        facts = Facts(self.supervisor.new_id(self.session_key), launch, workdir, timeout_s)
+        facts = Facts(self.supervisor.new_id(self.session_key), launch, plan.workdir, timeout_s)
         job = Job(facts, child, self.supervisor.clock)
         jobs[facts.id] = job
         job.start(self.supervisor.spawn, update)
@@ -167,9 +167,9 @@ class Commands:
             case execplan.Refused(reason):
                 raise ToolFailed(reason, details={"kind": "refused"})
 
-    def _workdir(self, asked: str, *, shut_in: bool) -> tuple[str, str]:
-        """The real workspace, and the real folder to start in, below it when shut in. Blocks."""
-        root = os.path.realpath(self.workspace)
+    def _plan(self, launch: Launch, *, shut_in: bool) -> Plan:
+        """The command as a plan: its real folders, the one to start in below the workspace when shut in. Blocks."""
+        root, asked = os.path.realpath(self.workspace), launch.workdir
         if not os.path.isdir(root):  # noqa: PTH112
             raise ToolFailed(f"the workspace {self.workspace} is gone")
         if "\0" in asked or asked.startswith("~"):
@@ -179,25 +179,25 @@ class Commands:
             raise ToolFailed(f"workdir: {asked} is outside the workspace {root}")
         if not os.path.isdir(real):  # noqa: PTH112
             raise ToolFailed(f"workdir: {asked} is no folder")
-        return root, real
-
-    async def _start(self, launch: Launch, where: Plan, sandbox: Sandbox | None) -> Child:
-        """Start it in the folders of `where`; the rest of that plan is made here."""
-        shell = next(path for path in SHELLS if path == SHELLS[-1] or os.access(path, os.X_OK))
+        shell = next((path for path in SHELLS if os.access(path, os.X_OK)), SHELLS[-1])
         host = self.supervisor.host
-        lead = self.settings.path if sandbox else (*self.settings.path, *host.path)
-        home = where.workspace if sandbox else host.home
-        env = execplan.environment(home, launch.env, lead, terminal=launch.pty)
-        made = Wrapped((shell, "-c", launch.command), env, where.workdir, closed=False)
+        lead = self.settings.path if shut_in else (*self.settings.path, *host.path)
+        env = execplan.environment(root if shut_in else host.home, launch.env, lead, terminal=launch.pty)
+        return Plan((shell, "-c", launch.command), root, real, env, self.settings.network, launch.pty)
+
+    async def _start(self, plan: Plan, sandbox: Sandbox | None, *, background: bool) -> Child:
+        made = Wrapped(plan.argv, plan.env, plan.workdir, closed=False)
         if sandbox:
-            plan = replace(where, argv=made.argv, env=env, network=self.settings.network, terminal=launch.pty)
             made = sandbox.wrap(plan)
+            if not await asyncio.to_thread(os.access, made.argv[0], os.X_OK):
+                self.supervisor.boxes.forget()
+                raise ToolFailed(f"No command was run: the sandbox's program {made.argv[0]} is gone")
         start = Start(
             made.argv,
             made.cwd,
             made.env,
-            stdin=launch.background,
-            terminal=TERMINAL if launch.pty else None,
+            stdin=background,
+            terminal=TERMINAL if plan.terminal else None,
             keep=not made.closed,
             wrapper=made.closed,
         )

@@ -79,6 +79,8 @@ def command(start: Start) -> list[str]:
         options += start.limits.options()
     if start.terminal:
         options.append("tty")
+    if "LC_CTYPE" not in start.env:
+        options.append("nolocale")
     if start.keep:
         options.append("keep")
     return [sys.executable, "-I", "-S", STUB, *options, "--", *start.argv]

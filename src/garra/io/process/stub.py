@@ -4,7 +4,8 @@ It is started as a script, in isolation (`python -I -S stub.py OPTION… -- ARGV
 Doing this here, and not between fork and exec in the gateway, keeps the start of a child free of our threads' locks.
 
 Options: `parent=PID` die with it · `limit=NAME:VALUE` · `oom=SCORE` · `tty` take standard input as the terminal ·
-`keep` stay above the program, and at its end or ours end all it left behind, whatever group it moved to.
+`nolocale` pass on no LC_CTYPE · `keep` stay above the program, and at its end or ours end all it left behind,
+whatever group it moved to.
 """
 
 from __future__ import annotations
@@ -59,7 +60,12 @@ def be_killed_first(score: str) -> None:
         file.write(score)
 
 
-STEPS = {"limit": limit, "parent": die_with, "tty": take_terminal, "oom": be_killed_first}
+def forget_locale(_: str) -> None:
+    """Python has put this there for itself; the program was not given it."""
+    os.environ.pop("LC_CTYPE", None)
+
+
+STEPS = {"nolocale": forget_locale, "limit": limit, "parent": die_with, "tty": take_terminal, "oom": be_killed_first}
 
 
 def become(argv: Sequence[str]) -> NoReturn:

@@ -6,6 +6,7 @@ write, whoever runs the gateway.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,9 +37,10 @@ class Bubblewrap:
         self._programs = programs
         self._program = programs[0] if programs else ""
         self._nested = True
+        self._system: Sequence[str] = ()
 
     async def available(self) -> Availability:
-        found = [program for program in self._programs if os.access(program, os.X_OK)]
+        found = await asyncio.to_thread(self._look)
         if not found:
             return Availability(False, "bubblewrap is not installed", REMEDY)
         self._program = found[0]
@@ -49,6 +51,11 @@ class Bubblewrap:
                 return Availability(True)
             said = probed.output.strip().splitlines()[-1] if probed.output.strip() else "it did not start"
         return Availability(False, f"bubblewrap cannot start here: {said}", _remedy(said))
+
+    def _look(self) -> list[str]:
+        """Learn how this machine's root is laid out, and where the program is."""
+        self._system = _system()
+        return [program for program in self._programs if os.access(program, os.X_OK)]
 
     def wrap(self, plan: Plan) -> Wrapped:
         argv = (
@@ -62,7 +69,7 @@ class Bubblewrap:
             "--uid", INSIDE,
             "--gid", INSIDE,
             "--hostname", "garra",
-            *_system(),
+            *self._system,
             *(flag for path in READABLE for flag in ("--ro-bind-try", path, path)),
             *(flag for path in ONLINE if plan.network for flag in ("--ro-bind-try", path, path)),
             "--ro-bind", str(OWN / "passwd"), "/etc/passwd",

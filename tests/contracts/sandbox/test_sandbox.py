@@ -1,0 +1,207 @@
+"""What every sandbox must give, tried from inside with real programs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from garra.builtin.sandbox.bwrap.sandbox import Bubblewrap
+from garra.builtin.sandbox.landlock.sandbox import Landlock
+from garra.core.execplan import environment
+from garra.domains.exec.boxes import probe_by
+from garra.io.process.door import Finished, Programs, Start
+from garra.sdk.sandbox import Plan, Probe, Probed, Sandbox
+
+IMPLEMENTATIONS = [
+    pytest.param(Bubblewrap, marks=pytest.mark.needs("bwrap"), id="bwrap"),
+    pytest.param(
+        Landlock, marks=pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's"), id="landlock"
+    ),
+]
+
+
+class Inside:
+    """Runs shell commands in a sandbox, in a workspace of its own."""
+
+    def __init__(self, programs: Programs, sandbox: Sandbox, workspace: Path) -> None:
+        self.programs, self.sandbox, self.workspace = programs, sandbox, workspace
+
+    async def run(self, command: str, *, network: bool = False, timeout_s: float = 10) -> Finished:
+        where = str(self.workspace)
+        env = environment(where, {}, terminal=False)
+        wrapped = self.sandbox.wrap(Plan(("/bin/bash", "-c", command), where, where, env, network))
+        start = Start(wrapped.argv, wrapped.cwd, wrapped.env, keep=not wrapped.closed, wrapper=wrapped.closed)
+        return await self.programs.run(start, timeout_s=timeout_s)
+
+    async def says(self, command: str) -> str:
+        return (await self.run(command)).output.decode()
+
+    async def fails(self, command: str) -> bool:
+        return (await self.run(command)).code != 0
+
+
+@pytest.fixture
+async def programs() -> AsyncIterator[Programs]:
+    door = Programs()
+    yield door
+    await door.close()
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+async def inside(request: pytest.FixtureRequest, programs: Programs, tmp_path: Path) -> Inside:
+    sandbox = request.param(probe=probe_by(programs))
+    found = await sandbox.available()
+    if not found.ok and not os.environ.get("CI"):
+        pytest.skip(found.reason)
+    assert found.ok
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    return Inside(programs, sandbox, workspace)
+
+
+async def test_the_workspace_is_at_its_own_path_and_is_ours_after(inside: Inside) -> None:
+    assert await inside.says(
+        "pwd; echo hi > made; cat made; mkdir d; mv made d/; chmod +x d/made; rm -r d; echo x > kept"
+    ) == (f"{inside.workspace}\nhi\n")
+    kept = inside.workspace / "kept"
+    assert kept.read_text() == "x\n"
+    assert kept.stat().st_uid == os.getuid()
+
+
+async def test_programs_work(inside: Inside) -> None:
+    said = await inside.says(
+        "python3 -c 'import json, tempfile; print(len(tempfile.mkdtemp()) > 0)'; echo a | sed s/a/b/;"
+        "git init -q . && git status -s | head -1; echo done"
+    )
+    assert said.startswith("True\nb\n")
+    assert said.endswith("done\n")
+
+
+async def test_nothing_outside_is_written(inside: Inside, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for place in ("/", "/etc", "/usr", "/usr/bin", "/root", "/var/tmp", str(tmp_path), str(other), "/dev/shm/.."):
+        await inside.run(f"echo x > {place}/garra-was-here")
+        assert not await asyncio.to_thread(Path(f"{place}/garra-was-here").exists)
+    await inside.run("cd ..; cd ..; echo x > garra-was-here; ln -s / up; echo x > up/etc/garra-was-here")
+    assert not await asyncio.to_thread(Path("/etc/garra-was-here").exists)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "workspace"]
+
+
+async def test_the_owners_files_are_not_read(inside: Inside, tmp_path: Path) -> None:
+    (tmp_path / "garra.json").write_text("sk-known-secret")
+    paths = (
+        str(tmp_path / "garra.json"),
+        "../garra.json",
+        "/etc/shadow",
+        "/etc/hostname",
+        "/root/.bashrc",
+        "/var/log/dpkg.log",
+    )
+    for path in paths:
+        assert await inside.fails(f"cat {path}")
+    await inside.run(f"ln -s {tmp_path}/garra.json link; ln {tmp_path}/garra.json hard")
+    assert "sk-known-secret" not in await inside.says("cat link hard ../*; ls ..")
+
+
+async def test_the_gateways_memory_and_environment_are_not_read(inside: Inside) -> None:
+    pid = os.getpid()
+    said = await inside.says(f"cat /proc/{pid}/environ /proc/{pid}/cmdline /proc/1/environ | tr '\\0' '\\n'; env")
+    for known in (*sys.orig_argv[1:], os.environ["PATH"]):
+        assert f"{known}\n" not in said
+    assert "GARRA_SHELL=exec" in said
+    assert await inside.fails(f"kill -0 {pid}")
+    assert await inside.fails(
+        f"python3 -c 'import ctypes,sys; sys.exit(ctypes.CDLL(None).ptrace(16, {pid}, 0, 0) != 0)'"
+    )
+
+
+async def test_no_capability_is_held_or_gained(inside: Inside) -> None:
+    for command in (
+        "mount -t tmpfs x .", "unshare -rn true", "chroot . /bin/true", "mknod dev c 1 5", "chown 12345 .",
+        "python3 -c 'import os; os.setuid(12345)'", "nsenter -t 1 -m true", "date -s 2000-01-01",
+    ):  # fmt: skip
+        assert await inside.fails(command), command
+    assert "nnp=1" in await inside.says(
+        "python3 -c 'import ctypes; print(\"nnp=%d\" % ctypes.CDLL(None).prctl(39,0,0,0,0))'"
+    )
+
+
+async def test_there_is_no_network(inside: Inside) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        connect = f"echo x > /dev/tcp/127.0.0.1/{port}"
+        assert await inside.fails(connect)
+        assert (await inside.run(connect, network=True)).code == 0
+    assert await inside.fails("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'")
+
+
+async def test_sockets_of_the_machine_are_not_reached(inside: Inside, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as engine, socket.socket(socket.AF_UNIX) as abstract:
+        path = tmp_path / "docker.sock"
+        await asyncio.to_thread(engine.bind, str(path))
+        engine.listen()
+        abstract.bind("\0garra-test-socket")
+        abstract.listen()
+        for address in (f"{path!s}", "\\0garra-test-socket"):
+            assert await inside.fails(
+                f"python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{address}\")'"
+            )
+
+
+async def test_nothing_inside_outlives_the_command(inside: Inside) -> None:
+    command = "setsid -f bash -c 'sleep 0.7; echo still > late'; (sleep 0.7; echo still > later) & echo started"
+    assert await inside.says(command) == "started\n"
+    assert (await inside.run("setsid -f bash -c 'sleep 1; echo still > late'; sleep 60", timeout_s=0.3)).code is None
+    await asyncio.sleep(1.1)
+    assert sorted(path.name for path in inside.workspace.iterdir() if path.name.startswith("late")) == []
+
+
+async def test_files_of_the_workspace_do_not_steer_what_runs(inside: Inside) -> None:
+    exits = dict.fromkeys((".bashrc", ".bash_profile", ".profile"), "exit 9")
+    shadows = dict.fromkeys(("json.py", "sitecustomize.py"), "raise SystemExit(9)")
+    hijack = {**exits, **shadows, ".env": "PATH=/evil\n", "ls": "#!/bin/sh\nexit 9"}
+    for name, text in hijack.items():
+        (inside.workspace / name).write_text(text)
+        (inside.workspace / name).chmod(0o755)
+    assert await inside.says(
+        "ls -d / && python3 -I -c 'import json; print(json.__name__)'; echo $PATH | cut -c1-11"
+    ) in ("/\njson\n/usr/local/\n")
+
+
+class Absent:
+    """A probe that never works."""
+
+    def __init__(self, output: str = "", code: int | None = 1) -> None:
+        self.tried = 0
+        self.probed = Probed(code, output)
+
+    @property
+    def probe(self) -> Probe:
+        async def probe(_: object) -> Probed:
+            self.tried += 1
+            return self.probed
+
+        return probe
+
+
+async def test_absence_is_told_with_its_remedy(tmp_path: Path) -> None:
+    nowhere = await Bubblewrap(probe=Absent().probe, programs=(str(tmp_path / "bwrap"),)).available()
+    assert (nowhere.ok, nowhere.reason) == (False, "bubblewrap is not installed")
+    assert "apt install bubblewrap" in nowhere.remedy
+    refused = await Bubblewrap(
+        probe=Absent("bwrap: No permissions to create new namespace").probe, programs=("/bin/sh",)
+    ).available()
+    assert "user namespaces" in refused.remedy
+    odd = await Bubblewrap(probe=Absent("", None).probe, programs=("/bin/sh",)).available()
+    assert odd.reason == "bubblewrap cannot start here: it did not start"
+    old = await Landlock(probe=Absent("landlock: this kernel has no Landlock", 125).probe).available()
+    assert (old.ok, old.reason) == (False, "landlock: this kernel has no Landlock")
