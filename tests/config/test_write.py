@@ -134,7 +134,8 @@ def test_several_changes_are_made_together_or_not_at_all(here: Installation) -> 
 
 def test_a_hidden_secret_that_comes_back_is_the_stored_one(here: Installation) -> None:
     here.write(
-        '{ gateway: { auth: { token: "${TOKEN}" } }, models: { providers: { a: { baseUrl: "x", apiKey: "k1", models: [] } } } }'
+        '{ gateway: { auth: { token: "${TOKEN}" } }, models: { providers: { a: { baseUrl: "x", apiKey: "k1",'
+        " models: [] } } } }"
     )
     here.writer.patch({"models": {"providers": {"a": {"apiKey": SENTINEL, "baseUrl": "http://x"}}}})
     here.writer.set(
