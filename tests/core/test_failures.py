@@ -25,7 +25,6 @@ OVERFLOWS = [
 ]
 
 
-@pytest.mark.req("P12")
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
