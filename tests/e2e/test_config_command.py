@@ -106,10 +106,10 @@ def test_restore_brings_the_last_good_one_back(here: Installation) -> None:
 def test_merge_patch_schema_and_file(here: Installation) -> None:
     garra(here, "set", "models.providers.x", '{ models: [{ id: "a", name: "A" }], baseUrl: "http://x" }')
     garra(here, "set", "models.providers.x", '{ models: [{ id: "b", name: "B" }] }', "--merge")
-    done = garra(here, "patch", "--file", "-", text="{ models: { providers: { x: { baseUrl: null } } } }")
+    done = garra(here, "patch", "--file", "-", text="{ models: { providers: { x: { baseUrl: 'http://y' } } } }")
     assert done.returncode == 0
     provider = json.loads(garra(here, "get", "models.providers.x").stdout)
-    assert provider == {"models": [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]}
+    assert provider == {"models": [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}], "baseUrl": "http://y"}
     assert json.loads(garra(here, "schema").stdout)["properties"]["gateway"]
     assert garra(here, "file").stdout == f"{here.file}\n"
     assert json.loads(garra(here, "file", "--json").stdout) == {"path": str(here.file)}
