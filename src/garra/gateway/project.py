@@ -7,7 +7,8 @@ the background and comes after. Nothing here outlives its run.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -61,21 +62,31 @@ class Desk:
     ended: Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
 class Start:
-    """What is known of a run before its first event: the connection that asked for it, and whether it wants phases."""
+    """A run that is asked for but not yet answered for: its events wait until `release`."""
 
-    conn_id: str
-    phases: bool
+    __slots__ = ("_pump", "conn_id", "open", "phases", "watch")
+
+    def __init__(self, conn_id: str, pump: Callable[[Watch], None], *, phases: bool) -> None:
+        self.conn_id, self.phases = conn_id, phases
+        self.open = False
+        self.watch: Watch | None = None
+        self._pump = pump
+
+    def release(self) -> None:
+        """The one who asked has its answer; harmless when called again."""
+        self.open = True
+        if self.watch:
+            self._pump(self.watch)
 
 
 class Watch:
     """One run that is shown: what waits to be sent, and the row it is sent with."""
 
-    __slots__ = ("busy", "count", "row", "starter", "timer", "view", "waiting")
+    __slots__ = ("busy", "count", "row", "start", "timer", "view", "waiting")
 
-    def __init__(self, view: RunView, starter: str | None) -> None:
-        self.view, self.starter = view, starter
+    def __init__(self, view: RunView, start: Start | None) -> None:
+        self.view, self.start = view, start
         self.timer: Timer | None = None
         self.waiting: deque[Emit] = deque()
         self.row: dict[str, Any] | None = None
@@ -92,11 +103,19 @@ class Projector:
         self._starts: OrderedDict[str, Start] = OrderedDict()
         self._taps: dict[str, Callable[[RunEvent], None]] = {}
 
-    def expect(self, run_id: str, caller: Caller, *, phases: bool = True) -> None:
-        """The run `run_id`, about to be submitted, was asked for by `caller`."""
-        self._starts[run_id] = Start(caller.conn_id, phases)
+    @contextmanager
+    def expected(self, run_id: str, caller: Caller, *, phases: bool = True) -> Iterator[Start]:
+        """While `caller` is being answered for the run it asks for, the run's events wait: a client that hears of a
+        run before it knows that it has one does not know what to do with it. They go out on `release`, at the latest
+        right after the block.
+        """
+        start = self._starts[run_id] = Start(caller.conn_id, self._pump, phases=phases)
         while len(self._starts) > KEPT:
             self._starts.popitem(last=False)
+        try:
+            yield start
+        finally:
+            self._desk.later(0, start.release)
 
     def tap(self, run_id: str, hear: Callable[[RunEvent], None]) -> Callable[[], None]:
         """Hear every event of one run, as it comes; gives what ends it."""
@@ -124,7 +143,7 @@ class Projector:
                 clock = self._desk.clock
                 watch.waiting.extend(watch.view.aborted(reason, clock.now_ms(), clock.monotonic()))
                 self._pump(watch)
-                while watch.busy:
+                while watch.busy or watch.waiting:
                     await clock.sleep(0.001)
 
     def text(self, session_key: str) -> tuple[str, str, int] | None:
@@ -153,7 +172,9 @@ class Projector:
         start = self._starts.pop(event.run_id, None)
         place = Place(event.run_id, event.session_key, event.session_id, event.agent_id)
         view = RunView(place, event.ts, phases=start is not None and start.phases)
-        watch = self._runs[event.run_id] = Watch(view, start.conn_id if start else None)
+        watch = self._runs[event.run_id] = Watch(view, start)
+        if start:
+            start.watch = watch
         return watch
 
     def _close(self, run_id: str, watch: Watch) -> None:
@@ -178,7 +199,7 @@ class Projector:
 
     def _pump(self, watch: Watch) -> None:
         """Send what waits, in order, as far as it can be sent without waiting."""
-        if watch.busy:
+        if watch.busy or (watch.start and not watch.start.open):
             return
         while watch.waiting:
             emit = watch.waiting[0]
@@ -238,7 +259,7 @@ class Projector:
         if emit.to == "readers":
             self._desk.hub.publish(emit.event, emit.payload, where=lambda link: hears(link, key))
             return
-        starter = watch.starter
+        starter = watch.start.conn_id if watch.start else None
 
         def own(link: Link) -> bool:
             return link.who.conn_id == starter and TOOL_EVENTS in link.who.caps

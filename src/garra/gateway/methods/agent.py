@@ -124,9 +124,9 @@ async def _run(host: Host, caller: Caller, said: Said, params: Agent) -> dict[st
     session = await host.ensure(said.key, "run")
     if params.label and session.label is None:
         session = await host.sessions.patch(said.key, {"label": params.label})
-    host.show.expect(said.run_id, caller, phases=False)
-    run = await host.runs.submit(turn(said, session, caller))
-    accepted(host, caller, said)
+    with host.show.expected(said.run_id, caller, phases=False):
+        run = await host.runs.submit(turn(said, session, caller))
+        accepted(host, caller, said)
     return final(run, await run.wait())
 
 

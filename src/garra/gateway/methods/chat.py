@@ -122,8 +122,8 @@ async def _start(host: Host, caller: Caller, said: Said, params: ChatSend | None
         host.spawn(commands.run(host, caller, session, command, said.run_id), "chat command")
         host.ledgers.chat.end(said.run_id)
         return {"runId": said.run_id, "status": "started"}
-    host.show.expect(said.run_id, caller)
-    await host.runs.submit(turn(said, session, caller))
+    with host.show.expected(said.run_id, caller):
+        await host.runs.submit(turn(said, session, caller))
     host.show.changed(said.key, session.agent_id, reason="send")
     now = host.clock.monotonic()
     timing = {"receivedToAckMs": round((now - began) * 1000, 3), "loadSessionMs": round((loaded - began) * 1000, 3)}
