@@ -241,6 +241,8 @@ class Projector:
             watch.count = await self._desk.place(key, entry["id"])
         else:
             watch.count += 1
+        if entry["message"].get("role") == "toolResult":
+            return  # told as a tool event; a second telling makes clients read the session again
         watch.row = watch.row or await self._desk.row(key)
         message = displayed(entry, watch.count)
         payload = {
