@@ -72,7 +72,8 @@ class ModelRequest:
     is sent last, after the history, so that a provider's prompt cache holds.
 
     `messages` are already valid for the target: each call has its result, nothing opaque from another model.
-    Three timers, in seconds: until there is a connection, until the first sign of an answer, between two signs.
+    Three timers, in seconds: until there is a connection, until the first sign of an answer (the connection counts),
+    between two signs.
     """
 
     model: Model

@@ -72,7 +72,7 @@ class AnthropicMessages:
         reader, loop = Reader(), asyncio.get_running_loop()
         answer = None
         try:
-            async with asyncio.timeout(request.timeout_connect_s + request.timeout_first_s) as timer:
+            async with asyncio.timeout(request.timeout_first_s) as timer:
                 answer = await client.post(
                     "/v1/messages",
                     cast_to=object,

@@ -62,7 +62,7 @@ class OpenAICompletions:
         loop = asyncio.get_running_loop()
         try:
             async with (
-                asyncio.timeout(request.timeout_connect_s + request.timeout_first_s) as timer,
+                asyncio.timeout(request.timeout_first_s) as timer,
                 self._http.stream(
                     "POST",
                     request.model.base_url.rstrip("/") + "/chat/completions",

@@ -21,11 +21,12 @@ class Sieve:
     def __init__(self) -> None:
         self._state: Literal["before", "inside", "after"] = "before"
         self._held = ""
+        self._gap = False
 
     def feed(self, words: str) -> list[Said]:
         """What can be told of the words so far. A piece that may yet turn into a tag is kept back."""
         if self._state == "after":
-            return [Said("text", words)]
+            return self._after(words)
         self._held += words
         return self._before() if self._state == "before" else self._inside()
 
@@ -53,9 +54,15 @@ class Sieve:
             thought, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
             return [Said("thinking", thought)] if thought else []
         at, tag = min(found)
-        thought, after = self._held[:at], self._held[at + len(tag) :].lstrip()
-        self._state, self._held = "after", ""
-        return [said for said in (Said("thinking", thought), Said("text", after)) if said.words]
+        thought, after = self._held[:at], self._held[at + len(tag) :]
+        self._state, self._held, self._gap = "after", "", True
+        return [said for said in (Said("thinking", thought), *self._after(after)) if said.words]
+
+    def _after(self, words: str) -> list[Said]:
+        """The answer proper, without the blank that separates it from the thought."""
+        words = words.lstrip() if self._gap else words
+        self._gap = self._gap and not words
+        return [Said("text", words)] if words else []
 
 
 def _overlap(words: str) -> int:
