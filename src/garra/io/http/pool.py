@@ -9,7 +9,7 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import httpcore2
 
@@ -21,6 +21,7 @@ from garra.sdk.ports import Via
 _IDLE_S = 30.0
 _IDLE = 32
 _OPEN = 1_000
+_SAFE = "/%:@!$&'()*+,;=~-._?[]|"
 
 _FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
     ((httpcore2.ConnectError, httpcore2.ConnectTimeout, httpcore2.ProxyError), "connect", "no connection to {host}"),
@@ -174,7 +175,7 @@ def _parsed(url: str) -> httpcore2.URL:
         scheme=parts.scheme.encode(),
         host=parts.hostname.encode("idna"),
         port=port,
-        target=path.encode("ascii", "replace"),
+        target=quote(path, safe=_SAFE).encode(),
     )
 
 
