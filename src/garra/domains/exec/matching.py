@@ -13,7 +13,7 @@ from garra.io.process import scan
 from garra.io.process.door import Limits, Programs, Start
 from garra.sdk.ports import Hit
 
-SECONDS = 10
+SECONDS = 5
 _SCRIPT = str(Path(scan.__file__))
 
 

@@ -8,6 +8,7 @@ because the other name may be anywhere.
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import re
 import secrets
@@ -52,11 +53,15 @@ def told(path: str) -> Iterator[None]:
 
 
 class Root:
-    """A folder, as `sdk.ports.Files`."""
+    """A folder, as `sdk.ports.Files`. `folder` is absolute; a link in its own path is the owner's choice."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.root = os.path.realpath(folder)
-        self.named = os.fspath(folder)
+        self.root = os.fspath(folder)
+
+    @functools.cached_property
+    def real(self) -> str:
+        """Where the folder really is."""
+        return os.path.realpath(self.root)
 
     def parts(self, path: str) -> list[str]:
         """The names on the way to `path`, none for the folder itself. Raises ToolFailed for what is no plain path."""
@@ -74,7 +79,7 @@ class Root:
         return names
 
     def _inside(self, path: str) -> str:
-        for root in (self.root, self.named):
+        for root in (self.root, self.real):
             if path == root or path.startswith(root.rstrip("/") + "/"):
                 return path[len(root) :]
         raise ToolFailed(f"{path}: outside the workspace {self.root}")
@@ -83,7 +88,7 @@ class Root:
     def _folder(self, names: list[str], *, make: bool = False) -> Iterator[int]:
         """An open descriptor of the folder at `names`."""
         try:
-            here = os.open(self.root, FOLDER)
+            here = os.open(self.real, FOLDER)
         except OSError as error:
             raise ToolFailed(f"the workspace {self.root} is gone: {error.strerror}") from None
         try:

@@ -1,7 +1,8 @@
 """Shuts a command in with bubblewrap: namespaces of its own, an empty root, no capability.
 
 The command's user is mapped to ours: what it writes in the workspace is ours to read, and the workspace is its to
-write, whoever runs the gateway.
+write, whoever runs the gateway. So where that is root, the command still owns what root owns, without root's powers:
+/proc is read-only, because the kernel's settings below it ask for no more than owning them.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Bubblewrap:
             "--ro-bind", str(OWN / "passwd"), "/etc/passwd",
             "--ro-bind", str(OWN / "group"), "/etc/group",
             "--proc", "/proc",
+            "--remount-ro", "/proc",
             "--dev", "/dev",
             "--tmpfs", "/tmp",
             "--bind", plan.workspace, plan.workspace,
