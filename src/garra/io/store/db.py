@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -131,8 +131,9 @@ class Database:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             connection = _connect(self.path)
             try:
+                steps = pending(connection, self.path, self._migrations)
                 _prepare(connection)
-                migrate(connection, self.path, self._migrations)
+                migrate(connection, steps)
             except BaseException:
                 connection.close()
                 raise
@@ -194,17 +195,39 @@ def _step(connection: Connection, task: _Task, path: Path) -> None:
     connection.execute("RELEASE step")
 
 
-def migrate(connection: Connection, path: Path, folder: Path = _MIGRATIONS) -> None:
-    """Bring the file up to date, one numbered step a transaction. Raises UserError for a newer file."""
+def pending(connection: Connection, path: Path, folder: Path = _MIGRATIONS) -> list[tuple[int, Path]]:
+    """The numbered steps that the file has yet to go. Raises UserError for a newer file, which is not touched."""
     have = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    steps = sorted(folder.glob("[0-9]*.sql"))
+    steps = list(enumerate(sorted(folder.glob("[0-9]*.sql")), start=1))
     if have > len(steps):
         raise UserError(
             f"{path} was written by a newer Garra (schema {have}, this one knows {len(steps)}): "
             "update garra, or use another state directory; the file was not touched"
         )
-    for number, step in enumerate(steps[have:], start=have + 1):
-        connection.executescript(f"BEGIN IMMEDIATE;\n{step.read_text()}\nPRAGMA user_version={number};\nCOMMIT;")
+    return steps[have:]
+
+
+def migrate(connection: Connection, steps: Sequence[tuple[int, Path]]) -> None:
+    """Go `steps`, each in a transaction of its own. Another process that opens the same file waits for its turn."""
+    for number, step in steps:
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("PRAGMA user_version").fetchone()[0] < number:
+            for statement in statements(step.read_text()):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={number}")
+        connection.execute("COMMIT")
+
+
+def statements(text: str) -> Iterator[str]:
+    """The SQL statements of a file, one by one."""
+    statement = ""
+    for line in text.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
 
 
 _REMEDIES: Sequence[tuple[tuple[str, ...], str]] = (

@@ -72,7 +72,7 @@ def _tell_all(jobs: list[Job]) -> None:
 
 
 class Worker(Generic[J]):
-    """One thread that hands gathered jobs to `run`, which must settle each and raise nothing.
+    """One thread that hands gathered jobs to `run`, which settles each; where it raises, all of them get the error.
 
     The thread starts with the first job. `end` runs in it, last.
     """
@@ -125,9 +125,18 @@ class Worker(Generic[J]):
         going = True
         while going:
             batch, going = self._gather()
-            if batch:
-                self._run(batch)
+            self._do(batch)
         self._end()
+
+    def _do(self, batch: list[J]) -> None:
+        """Nobody waits for ever, not even where `run` itself is at fault."""
+        whole = Job()
+        with whole:
+            self._run(batch)
+        if whole.error is not None:
+            for job in batch:
+                job.error = job.error or whole.error
+            settle(batch)
 
     def _gather(self) -> tuple[list[J], bool]:
         """What is queued, at least one job; and whether more may come."""
