@@ -14,6 +14,8 @@ DEEPEST = 32
 MOST_STEPS = 200_000
 """Of one check: a schema that refers to itself in many ways would else never be done."""
 _MISSING = object()
+_UNITS = {"Items": " items", "Length": " characters", "imum": ""}
+"""What is counted, by how the names of the two bounds go on after `min` and `max`."""
 
 
 def faults(schema: Mapping[str, Any], value: Any) -> list[str]:
@@ -109,7 +111,7 @@ class _Check:
         return kinds == "null" or "null" in kinds
 
     def _array(self, schema: Mapping[str, Any], value: list[Any], where: str, depth: int) -> list[Any]:
-        self._between(schema, len(value), where, ("minItems", "maxItems"), " items")
+        self._between(schema, len(value), where, "Items")
         items = schema.get("items")
         if not isinstance(items, Mapping):
             return value
@@ -117,12 +119,13 @@ class _Check:
 
     def _bounds(self, schema: Mapping[str, Any], value: Any, where: str) -> None:
         if isinstance(value, str):
-            self._between(schema, len(value), where, ("minLength", "maxLength"), " characters")
+            self._between(schema, len(value), where, "Length")
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            self._between(schema, value, where, ("minimum", "maximum"), "")
+            self._between(schema, value, where, "imum")
 
-    def _between(self, schema: Mapping[str, Any], size: float, where: str, names: tuple[str, str], unit: str) -> None:
-        low, high = (schema.get(name) for name in names)
+    def _between(self, schema: Mapping[str, Any], size: float, where: str, of: str) -> None:
+        low, high = schema.get(f"min{of}"), schema.get(f"max{of}")
+        unit = _UNITS[of]
         if low is not None and size < low:
             self.fault(where, f"must be at least {low}{unit}, got {size}")
         if high is not None and size > high:

@@ -147,10 +147,9 @@ class Root:
                 finally:
                     os.close(file)
                 os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with suppress(OSError):
+            finally:
+                with suppress(FileNotFoundError):  # it is there no more when it has become the file
                     os.unlink(temporary, dir_fd=folder)
-                raise
 
     def remove(self, path: str) -> None:
         with self._parent(path) as (folder, name):

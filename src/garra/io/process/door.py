@@ -116,22 +116,22 @@ def _terminal(start: Start, size: tuple[int, int]) -> Born:
     import termios  # noqa: PLC0415
 
     ours, theirs = pty.openpty()
-    try:
-        termios.tcsetwinsize(ours, size)
-        process = subprocess.Popen(
-            command(start),
-            cwd=start.cwd,
-            env=dict(start.env),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        )
-    except BaseException:
-        os.close(ours)
-        raise
-    finally:
-        os.close(theirs)
+    with contextlib.ExitStack() as undo:
+        undo.callback(os.close, ours)
+        try:
+            termios.tcsetwinsize(ours, size)
+            process = subprocess.Popen(
+                command(start),
+                cwd=start.cwd,
+                env=dict(start.env),
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                start_new_session=True,
+            )
+        finally:
+            os.close(theirs)
+        undo.pop_all()
     return Born(process, ours, None, os.dup(ours), start.keep, start.wrapper)
 
 
