@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import resources
@@ -26,6 +27,7 @@ from garra.domains.exec.supervisor import Consent, Host, Supervisor
 from garra.domains.models import catalog
 from garra.domains.models.call import Ports as ModelPorts
 from garra.domains.models.children import Children
+from garra.domains.models.detect import Scout
 from garra.domains.models.fetch import Fetcher
 from garra.domains.models.registry import Models
 from garra.domains.models.weights import LocalWeights
@@ -61,11 +63,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a command may set. `consent` asks the owner at a terminal; None where nobody sits."""
+    """What a command may set. `consent` asks the owner at a terminal; None where nobody sits. `tell` shows the owner a
+    line that is no answer.
+    """
 
     workspace: Path | None = None
     consent: Consent | None = None
     found: Found | None = None
+    tell: Callable[[str], None] = log.info
 
 
 @dataclass(slots=True)
@@ -91,10 +96,11 @@ async def _find(paths: Paths, env: Environment, stack: AsyncExitStack) -> Found:
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """The doors to programs and to the network."""
+    """The doors to programs, to the network, and to model files."""
 
     programs: Programs
     http: GuardedHttp
+    weights: LocalWeights
 
 
 @dataclass(slots=True)
@@ -144,10 +150,11 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
         sessions = Sessions(db, paths.agents, clock, new_id)
         await sessions.open()
         stack.push_async_callback(sessions.close)
-        ports = _ports(paths, env, spawn, Doors(programs, http))
+        weights = LocalWeights(paths.state / "models", Fetcher(http, programs, env, _Progress(options.tell, clock)))
+        ports = _ports(paths, env, spawn, Doors(programs, http, weights))
         plugins = await asyncio.to_thread(_plugins, paths, live, ports)
         known = await asyncio.to_thread(catalog.shipped)
-        models = Models(lambda: live.config, ModelPorts(plugins.api, lambda: env, spawn, clock), known)
+        models = Models(lambda: live.config, ModelPorts(plugins.api, lambda: live.snapshot.env, spawn, clock), known)
         tools = await asyncio.to_thread(plugins.tools)
         pipeline = Pipeline(lambda: tools, lambda scope: rights.layers(live.config, scope), clock)
         sandboxes = list(plugins.sandboxes().values())
@@ -160,7 +167,9 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
             paths, env, live, clock, sessions, models, pipeline, supervisor, prompts, lambda _: calls, options.workspace
         )
         assembler = Assembler(parts)
-        runs = _runs(parts, assembler, spawn)
+        runs = _runs(
+            parts, assembler, spawn, _first_pick(models, Scout(http, weights, live.snapshot.env), options.tell)
+        )
         stack.push_async_callback(runs.close)
         yield House(
             paths, env, live, clock, spawn, db, sessions, models, plugins, pipeline, supervisor, assembler, runs,
@@ -177,7 +186,7 @@ def _ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[s
         "clock": SystemClock(),
         "probe": probe_by(programs),
         "children": Children(programs, env, str(paths.state)),
-        "weights": LocalWeights(paths.state / "models", Fetcher(http, programs, env, log.info)),
+        "weights": doors.weights,
     }
 
 
@@ -191,13 +200,40 @@ def _plugins(paths: Paths, live: Live, ports: Mapping[str, Any]) -> Registry:
     return registry
 
 
-def _runs(parts: Parts, assembler: Assembler, spawn: Tasks) -> Runs:
+class _Progress:
+    """Tells how far a download is, at most every two seconds."""
+
+    def __init__(self, tell: Callable[[str], None], clock: SystemClock) -> None:
+        self._tell, self._clock = tell, clock
+        self._told = float("-inf")
+
+    def __call__(self, done: int, total: int, source: str) -> None:
+        now = self._clock.monotonic()
+        if now - self._told >= 2 or done >= total:
+            self._told = now
+            self._tell(f"Fetching the model from {source}: {done >> 20} of {total >> 20} MB")
+
+
+def _first_pick(models: Models, scout: Scout, tell: Callable[[str], None]) -> Callable[[Turn], Awaitable[None]]:
+    """Finds a model for a turn that names none where none is configured, once, and says which."""
+    turn_by_turn = asyncio.Lock()
+
+    async def pick(turn: Turn) -> None:
+        async with turn_by_turn:
+            if not (turn.model or models.picked or models.primary(turn.agent_id)):
+                tell((await scout.pick(models)).words)
+
+    return pick
+
+
+def _runs(parts: Parts, assembler: Assembler, spawn: Tasks, first_pick: Callable[[Turn], Awaitable[None]]) -> Runs:
     """The table of runs and what drives them; the two know each other through one event sink."""
 
     async def enrol(turn: Turn) -> SessionId:
         config = parts.live.config
         if turn.agent_id not in config.agents.ids():
             raise NotFound(f"There is no agent {turn.agent_id}; there is {', '.join(config.agents.ids())}.")
+        await first_pick(turn)
         session = await parts.sessions.ensure(
             turn.session_key,
             agent_id=turn.agent_id,
@@ -230,7 +266,12 @@ def queueing(live: Live) -> lanes.Settings:
 
 @asynccontextmanager
 async def embedded(
-    paths: Paths, env: Environment, *, workspace: Path | None = None, consent: Consent | None = None
+    paths: Paths,
+    env: Environment,
+    *,
+    workspace: Path | None = None,
+    consent: Consent | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> AsyncIterator[House]:
     """The house for one command. Raises Conflict when a gateway owns the state folder."""
     owner = await asyncio.to_thread(lock.holder, paths.lock)
@@ -240,5 +281,10 @@ async def embedded(
             "Ask it, or stop it first.",
             details={"holder": owner},
         )
-    async with opened(paths, env, Options(workspace, consent)) as house:
+    async with opened(paths, env, Options(workspace, consent, tell=tell or _note)) as house:
         yield house
+
+
+def _note(line: str) -> None:
+    """A line for the person, beside the answer."""
+    sys.stderr.write(f"{line}\n")

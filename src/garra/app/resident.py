@@ -15,6 +15,7 @@ import uvloop
 
 from garra import __version__
 from garra.app.house import Found, House, Options, new_id, opened
+from garra.config import view
 from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
@@ -180,6 +181,8 @@ class _Resident:
         level = "debug" if self.overrides.verbose else live.config.logging.level
         kept = logs.setup(self.paths, level, stderr=True)
         self.stack.callback(kept.close)
+        kept.hide(view.known_secrets(live.snapshot))
+        live.subscribe(lambda _old, _new: kept.hide(view.known_secrets(live.snapshot)))
         for issue in live.snapshot.issues:
             log.error("%s: %s", issue.path or self.paths.config_file, issue.message)
 
