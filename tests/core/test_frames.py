@@ -136,6 +136,7 @@ def test_error_shapes() -> None:
 
 
 def test_events_and_reasons() -> None:
+    assert frames.encode({"a": msgspec.Raw(b"[1]")}) == b'{"a":[1]}'
     assert json.loads(frames.event("tick", b'{"ts":1}', b',"seq":3')) == {
         "type": "event",
         "event": "tick",

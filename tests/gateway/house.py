@@ -9,12 +9,11 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
-
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -26,13 +25,13 @@ from garra.core.devices import signed_texts
 from garra.core.frames import AuthInfo, ClientInfo, Connect, DeviceInfo
 from garra.core.secret import Secret
 from garra.domains.access.devices import Devices
+from garra.gateway.broadcast import EMITTED
 from garra.gateway.dispatch import Dispatcher
 from garra.gateway.door import Door
 from garra.gateway.hello import Greeting, House, Now
 from garra.gateway.method import ADMIN, READ, WRITE, Caller, Method, Registry, Reply
 from garra.gateway.methods import presence
 from garra.gateway.methods.device import DeviceMethods
-from garra.gateway.broadcast import EMITTED
 from garra.gateway.serve import Server, bind
 from garra.gateway.server import Gateway
 from garra.io.store.db import Database
@@ -119,7 +118,7 @@ class Running:
         return f"ws://127.0.0.1:{self.port}/"
 
     def door(self, **changes: Any) -> None:
-        self.gateway.change(msgspec.structs.replace(self.gateway.door, **changes))
+        self.gateway.change(replace(self.gateway.door, **changes))
 
 
 @asynccontextmanager
@@ -192,7 +191,9 @@ class Key:
             device=blank,
         )
         text = signed_texts(claim)[0 if version == 3 else 1]
-        row: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(blank, signature=b64(self.private.sign(text))))
+        row: dict[str, Any] = msgspec.to_builtins(
+            msgspec.structs.replace(blank, signature=b64(self.private.sign(text)))
+        )
         return row
 
 
@@ -215,16 +216,22 @@ class Guest:
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
         self.heard: list[dict[str, Any]] = []
+        self._kept: list[dict[str, Any]] = []
         self.hello: dict[str, Any] = {}
 
     async def next(self, wanted: Callable[[dict[str, Any]], bool] = lambda _: True) -> dict[str, Any]:
-        """The next frame that is `wanted`."""
-        while True:
-            async with asyncio.timeout(5):
-                frame = json.loads(await self.socket.recv())
-            self.heard.append(frame)
+        """The next frame that is `wanted`; the others are kept for who wants them."""
+        for frame in self._kept:
             if wanted(frame):
-                return frame  # type: ignore[no-any-return]
+                self._kept.remove(frame)
+                return frame
+        async with asyncio.timeout(5):
+            while True:
+                frame = json.loads(await self.socket.recv())
+                self.heard.append(frame)
+                if wanted(frame):
+                    return frame
+                self._kept.append(frame)
 
     async def event(self, name: str) -> dict[str, Any]:
         return await self.next(lambda frame: frame.get("event") == name)
@@ -268,10 +275,10 @@ def params(
 
 
 @asynccontextmanager
-async def knocking(house: Running, **options: Any) -> AsyncIterator[tuple[Guest, dict[str, Any]]]:
+async def knocking(house: Running, path: str = "", **options: Any) -> AsyncIterator[tuple[Guest, dict[str, Any]]]:
     """A socket past the upgrade, and its challenge."""
     settings: dict[str, Any] = {"ping_interval": None, "max_size": None, "compression": "deflate", **options}
-    async with connect(house.url, **settings) as socket:
+    async with connect(house.url + path, **settings) as socket:
         guest = Guest(socket)
         yield guest, (await guest.event("connect.challenge"))["payload"]
 
@@ -304,5 +311,3 @@ async def refusal(opening: Any) -> tuple[dict[str, Any], str | None]:
             raise AssertionError("it was let in")
     except Refused as refused:
         return refused.error, refused.detail
-
-

@@ -109,9 +109,19 @@ class Socket(asyncio.Protocol):
         output = self._wire.data_to_send()
         if output and not self._transport.is_closing():
             self._transport.write(b"".join(output))
-        if self._wire.parser_exc is not None or (self._wire.close_rcvd and not self._transport.is_closing()):
+        if self._wire.parser_exc is not None or self._wire.handshake_exc is not None:
+            self._fade()
+        elif self._wire.close_rcvd:
             self._closing = True
             self._transport.close()
+
+    def _fade(self) -> None:
+        """End after a fault of the other side. What it still sends is read and thrown away for a moment: closing on
+        unread bytes would reset the connection, and the close frame would be lost with it."""
+        if not self._closing and not self._transport.is_closing():
+            self._closing = True
+            self._transport.write_eof()
+            self._timer = asyncio.get_running_loop().call_later(GRACE_S, self.abort)
 
     def _upgrade(self, upgrade: Upgrade) -> None:
         answer = self._porter.enter(self, upgrade)
@@ -125,8 +135,7 @@ class Socket(asyncio.Protocol):
         self._wire.send_response(response)
         self._flush()
         if refused:
-            self._closing = True
-            self._transport.close()
+            self._fade()
         elif self._guest:
             self._porter.seated(self._guest)
 

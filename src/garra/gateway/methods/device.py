@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -106,7 +107,7 @@ class DeviceMethods:
     async def remove(self, host: Any, caller: Caller, params: Named) -> dict[str, Any]:
         owns(caller, params.device_id)
         device = await self._devices.remove(params.device_id)
-        self._gateway.expel(device.id)
+        self._expel(device.id)
         return {"deviceId": device.id}
 
     async def rename(self, host: Any, caller: Caller, params: Renamed) -> dict[str, Any]:
@@ -119,7 +120,7 @@ class DeviceMethods:
         grant = self._devices.granted(params.device_id, params.role)
         within(caller, grant.scopes if params.scopes is None else params.scopes)
         fresh, token = await self._devices.rotate(params.device_id, params.role, params.scopes)
-        self._gateway.expel(params.device_id, params.role)
+        self._expel(params.device_id, params.role)
         answer = {
             "deviceId": params.device_id,
             "role": params.role,
@@ -134,8 +135,12 @@ class DeviceMethods:
     async def revoke(self, host: Any, caller: Caller, params: Revoked) -> dict[str, Any]:
         owns(caller, params.device_id)
         grant = await self._devices.revoke(params.device_id, params.role)
-        self._gateway.expel(params.device_id, params.role)
+        self._expel(params.device_id, params.role)
         return {"deviceId": params.device_id, "role": params.role, "revokedAtMs": grant.revoked_at}
+
+    def _expel(self, device_id: str, role: str | None = None) -> None:
+        """At once, but after the answer: the caller may be the device itself."""
+        asyncio.get_running_loop().call_soon(self._gateway.expel, device_id, role)
 
     def _resolved(self, request_id: str, device_id: str, decision: str) -> None:
         payload = {"requestId": request_id, "deviceId": device_id, "decision": decision}
