@@ -58,8 +58,8 @@ async def test_many_writers_share_commits(db: Database) -> None:
     await asyncio.sleep(0)
     gate.set()
     await asyncio.gather(first, rest)
-    assert await db.read(count) == 100
     assert statements.count("COMMIT") == 2
+    assert await db.read(count) == 100
 
 
 async def test_one_callers_fault_undoes_only_its_own_work(db: Database) -> None:

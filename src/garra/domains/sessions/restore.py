@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ def scan(root: Path) -> list[Session]:
                 keys.agent_id(agent)
             except UserError:
                 continue
-            for session in (*_mirrored(place, agent), *_headed(place, agent)):
+            mirrored = list(_mirrored(place, agent))
+            for session in (*mirrored, *_headed(place, agent, {each.session_id for each in mirrored})):
                 known = found.get(session.key)
                 found[session.key] = session if known is None else _newer(known, session)
     return list(found.values())
@@ -42,7 +43,8 @@ def scan(root: Path) -> list[Session]:
 
 def _newer(known: Session, other: Session) -> Session:
     """The same key twice: the transcript that was begun last is the current one."""
-    if other.session_id != known.session_id and other.started_at > known.started_at:
+    later = (other.started_at, other.updated_at) > (known.started_at, known.updated_at)
+    if other.session_id != known.session_id and later:
         return replace(known, session_id=other.session_id, started_at=other.started_at, updated_at=other.updated_at)
     return known
 
@@ -67,7 +69,8 @@ def _mirrored(place: Path, agent: str) -> Iterator[Session]:
             yield session
 
 
-def _headed(place: Path, agent: str) -> Iterator[Session]:
+def _headed(place: Path, agent: str, known: Set[str]) -> Iterator[Session]:
+    """Sessions by what their transcripts say; those that do not say a key, and are not `known`, get one of their own."""
     for path in sorted(place.glob("*.jsonl")):
         try:
             with path.open("rb") as file:
@@ -76,16 +79,20 @@ def _headed(place: Path, agent: str) -> Iterator[Session]:
         except (OSError, ValueError, UserError) as error:
             log.warning("%s cannot be read: %s", path, error)
             continue
-        if session is not None:
+        if session.session_id not in known or not session.key.startswith(_unnamed(agent)):
             yield session
 
 
-def _session(head: transcript.Loaded, path: Path, agent: str) -> Session | None:
+def _unnamed(agent: str) -> str:
+    return f"agent:{agent}:restored-"
+
+
+def _session(head: transcript.Loaded, path: Path, agent: str) -> Session:
     told = next((data for entry in head.entries[:3] if (data := _born(entry)) is not None), {})
     chosen = keys.session_id(path.stem)
     key = told.get("key")
     if not isinstance(key, str):
-        key = f"agent:{agent}:restored-{chosen}"
+        key = f"{_unnamed(agent)}{chosen}"
     begun = transcript.unstamp(str(head.header.get("timestamp", "")))
     changed = path.stat().st_mtime_ns // 1_000_000
     return Session(SessionKey(key), chosen, AgentId(agent), begun, changed, begun, str(told.get("createdVia", "run")))
