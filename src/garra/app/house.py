@@ -16,6 +16,7 @@ from typing import Any
 from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
+from garra.config.sections import Config
 from garra.core import lanes
 from garra.core.errors import Conflict, NotFound, UserError
 from garra.core.events import EntryStored, RunBody
@@ -32,7 +33,7 @@ from garra.domains.models.fetch import Fetcher
 from garra.domains.models.registry import Models
 from garra.domains.models.weights import LocalWeights
 from garra.domains.plugins import discover
-from garra.domains.plugins.registry import Registry
+from garra.domains.plugins.registry import Registry, Row
 from garra.domains.sessions.store import Sessions
 from garra.domains.tools.pipeline import Pipeline
 from garra.io import lock
@@ -48,6 +49,10 @@ from garra.runs.assemble import Assembler, Parts
 from garra.runs.drive import Driver
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
+from garra.sdk.manifest import FILES
+from garra.sdk.provider import Provider
+from garra.sdk.provider import parse as provider
+from garra.sdk.tool import Tool
 
 log = logging.getLogger(__name__)
 
@@ -153,10 +158,11 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
         weights = LocalWeights(paths.state / "models", Fetcher(http, programs, env, _Progress(options.tell, clock)))
         ports = _ports(paths, env, spawn, Doors(programs, http, weights))
         plugins = await asyncio.to_thread(_plugins, paths, live, ports)
-        known = await asyncio.to_thread(catalog.shipped)
+        known = await asyncio.to_thread(_providers, plugins)
         models = Models(lambda: live.config, ModelPorts(plugins.api, lambda: live.snapshot.env, spawn, clock), known)
-        tools = await asyncio.to_thread(plugins.tools)
-        pipeline = Pipeline(lambda: tools, lambda scope: rights.layers(live.config, scope), clock)
+        tools = _Tools(plugins, await asyncio.to_thread(plugins.tools))
+        stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, paths, spawn)))
+        pipeline = Pipeline(lambda: tools.now, lambda scope: rights.layers(live.config, scope), clock)
         sandboxes = list(plugins.sandboxes().values())
         host = Host(str(paths.home), tuple(env.get("PATH", "").split(":")))
         supervisor = Supervisor(programs, sandboxes, clock, spawn, new_id=short_id, consent=options.consent, host=host)
@@ -193,11 +199,51 @@ def _ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[s
 def _plugins(paths: Paths, live: Live, ports: Mapping[str, Any]) -> Registry:
     """Find the plugins. Blocks: reads manifests."""
     registry = Registry(ports)
-    settings = live.config.plugins.model_dump(by_alias=True)
+    _scan(registry, paths, live.config)
+    return registry
+
+
+def _scan(registry: Registry, paths: Paths, config: Config) -> None:
+    settings = config.plugins.model_dump(by_alias=True)
     box = Path(str(resources.files("garra") / "builtin"))
     roots = (discover.bundled(box), discover.installed(), discover.extensions(paths.extensions))
     registry.scan(roots, settings, faults)
-    return registry
+
+
+def _providers(plugins: Registry) -> tuple[Provider, ...]:
+    """The providers in the box and those that plugins bring, which are data too. Blocks: reads files."""
+    brought = []
+    for plugin in plugins.of("provider"):
+        file = plugin.folder / FILES[0]
+        try:
+            brought.append(provider(file.read_text("utf-8"), str(file)))
+        except UserError as error:
+            log.warning("%s", error.message)
+    return (*catalog.shipped(), *brought)
+
+
+def installed(paths: Paths, env: Environment) -> list[Row]:
+    """Every plugin as the owner is shown it; no house is opened, nothing is connected. Blocks."""
+    snapshot = load(paths, env)
+    registry = Registry(dict.fromkeys(("http", "spawn", "clock", "probe", "children", "weights")))
+    _scan(registry, paths, snapshot.config)
+    return registry.rows()
+
+
+class _Tools:
+    """The tools of the plugins that are on; a plugin switched on while the program runs is taken up."""
+
+    def __init__(self, plugins: Registry, now: list[Tool]) -> None:
+        self.now = now
+        self._plugins = plugins
+
+    def follow(self, old: Config, new: Config, paths: Paths, spawn: Tasks) -> None:
+        if old.plugins != new.plugins:
+            spawn(self._again(paths, new), "plugins")
+
+    async def _again(self, paths: Paths, config: Config) -> None:
+        await asyncio.to_thread(_scan, self._plugins, paths, config)
+        self.now = await asyncio.to_thread(self._plugins.tools)
 
 
 class _Progress:

@@ -118,6 +118,10 @@ class Registry:
         listed: list[Tool] = [made for _, made in self._all("tool")]
         return listed + [tool for window in self._windows.values() for tool in window.tools.values()]
 
+    def of(self, kind: Kind) -> list[Plugin]:
+        """The plugins of a kind that are on and sound."""
+        return [plugin for plugin in self._on(kind) if plugin.id not in self._faults]
+
     def _one(self, kind: Kind, name: str) -> Any:
         for plugin in self._on(kind):
             for part in plugin.manifest.parts:

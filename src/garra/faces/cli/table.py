@@ -52,6 +52,7 @@ COMMANDS = (
             ("list", "approve", "reject", "revoke", "rotate")),
     Command("doctor", "find what is wrong, say how to mend it (--fix)", "garra.faces.cli.doctor",
             ("--fix", "--json")),
+    Command("plugins", "what is installed and on; write a new one", "garra.faces.cli.plugins", ("list", "new")),
     Command("shim", "write an `openclaw` command that runs Garra", "garra.faces.cli.shim", ("--dir", "--force")),
     Command("completion", "print completion for bash, zsh or fish", "garra.faces.cli.completion",
             ("bash", "zsh", "fish")),

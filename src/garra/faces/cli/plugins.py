@@ -1,0 +1,60 @@
+"""`garra plugins`: what is installed and whether it is on; the beginning of a new one."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from garra.faces.cli import output, parsing, place
+from garra.faces.cli.place import Place
+
+
+def run(arguments: Sequence[str]) -> int:
+    parser = parsing.parser("plugins", "What is installed and whether it is on; the beginning of a new one.")
+    doing = parser.add_subparsers(dest="doing", metavar="COMMAND", required=True)
+    listing = doing.add_parser("list", help="every plugin, with its state")
+    parsing.with_json(listing)
+    new = doing.add_parser("new", help="write a plugin that works as it is, with its test")
+    new.add_argument("kind", metavar="KIND", help="tool or provider")
+    new.add_argument("name", metavar="NAME", help="such as weather")
+    new.add_argument("--dir", default="", metavar="DIR", help="where to (the folder of extensions)")
+    asked = parser.parse_args(list(arguments))
+    here = place.here()
+    return _list(here, asked) if asked.doing == "list" else _new(here, asked)
+
+
+def _list(here: Place, asked: argparse.Namespace) -> int:
+    house = importlib.import_module("garra.app.house")  # reads every manifest: only this command does
+    rows = house.installed(here.paths, here.env)
+    if asked.json:
+        output.say_json({"plugins": [_json(row) for row in rows]})
+        return 0
+    shown = [(row.id, row.kind, row.origin, row.status) for row in rows]
+    output.say(output.table(shown, ("PLUGIN", "KIND", "FROM", "STATE")))
+    return 0
+
+
+def _json(row: Any) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "origin": row.origin,
+        "enabled": row.enabled,
+        "status": row.status,
+        "path": str(row.folder),
+    }
+
+
+def _new(here: Place, asked: argparse.Namespace) -> int:
+    scaffold = importlib.import_module("garra.domains.plugins.scaffold")
+    folder = Path(asked.dir) / asked.name if asked.dir else here.paths.extensions / asked.name
+    files = scaffold.write(asked.kind, asked.name, folder)
+    output.say("\n".join(str(file) for file in files))
+    steps = [f"Switch it on:  {here.command} config set plugins.entries.{asked.name}.enabled true"]
+    if asked.kind == "tool":
+        steps.insert(0, f"Run its test:  python -m pytest {folder}")
+    output.say("\n" + "\n".join(steps))
+    return 0
