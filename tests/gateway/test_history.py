@@ -83,7 +83,7 @@ def test_odd_times_are_no_reason_to_fail() -> None:
 
 def test_activity_lists_calls_with_how_they_ended() -> None:
     call = {"type": "toolCall", "id": "c1", "name": "exec", "arguments": {}}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"role": "assistant", "content": [call], "__openclaw": {"id": "a"}},
         {"role": "toolResult", "toolCallId": "c1", "toolName": "exec", "isError": True, "__openclaw": {"id": "b"}},
         {"role": "assistant", "content": [{**call, "id": "c2"}], "__openclaw": {"id": "c"}},

@@ -7,6 +7,7 @@ message carries the key it came with.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -34,12 +35,15 @@ def user_key(run_id: str) -> str:
 
 @dataclass(slots=True)
 class Claim:
-    """One key in use. `done` is when its work ended (monotonic seconds), `answer` what was answered then."""
+    """One key in use. `done` is when its work ended (monotonic seconds), `answer` what was answered then; `over` is set
+    when there is an answer, or never will be.
+    """
 
     key: str
     digest: str
     done: float | None = None
     answer: Any = None
+    over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Ledger:
@@ -64,10 +68,12 @@ class Ledger:
     def release(self, claim: Claim) -> None:
         """Nothing came of it: the key is free again."""
         self._claims.pop(claim.key, None)
+        claim.over.set()
 
     def settle(self, claim: Claim, answer: Any = None) -> None:
         """Its work ended."""
         claim.answer, claim.done = answer, self._now()
+        claim.over.set()
 
     def end(self, key: str) -> None:
         """The run of `key` ended, if it is one of ours."""

@@ -138,9 +138,9 @@ def accepted(host: Host, caller: Caller, said: Said) -> None:
 async def _again(host: Host, caller: Caller, said: Said, claim: Claim) -> dict[str, Any] | Reply:
     if claim.answer is None:
         accepted(host, caller, said)
-        while claim.answer is None and (run := host.runs.find(said.run_id)) is not None:
-            return final(run, await run.wait())
-        raise Unavailable("this request is under way; ask again in a moment", retryable=True)
+        await claim.over.wait()
+    if claim.answer is None:
+        raise Unavailable("the first request with this idempotencyKey failed; ask again", retryable=True)
     answer: dict[str, Any] | Reply = claim.answer
     return answer
 
