@@ -40,8 +40,8 @@ def headers(entry: Entry) -> dict[str, str]:
 
 def _revealed(secret: Secret, provider: str, at: str) -> str:
     if not secret or secret.missing:
-        why = secret.missing or "it is empty, or names a variable that is not set"
-        raise _missing(provider, f"no key for {provider}: {at}: {why}")
+        why = secret.missing or f"{at} is empty, or names a variable that is not set"
+        raise _missing(provider, f"no key for {provider}: {why}")
     text = secret.reveal()
     if "${" in text:
         raise _missing(provider, f"no key for {provider}: {at} names a variable that is not set")

@@ -32,7 +32,7 @@ from garra.sdk.ports import Via
 _STEPS = ("status", "list", "set", "install-local")
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], place: Place | None = None) -> int:
     """Exit code 0 when done, 1 when it could not be done, 2 when the command line is wrong."""
     words = list(arguments)
     step = words.pop(0) if words and words[0] in _STEPS else "status"
@@ -40,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
     if isinstance(asked, int):
         return asked
     try:
-        return {"status": _status, "list": _list, "set": _set, "install-local": _install}[step](asked, here())
+        return {"status": _status, "list": _list, "set": _set, "install-local": _install}[step](asked, place or here())
     except GarraError as fault:
         if asked.json:
             output.say_json({"ok": False, "error": {"type": "cli_error", "message": fault.message}})

@@ -39,7 +39,7 @@ class Pools:
         self._pools: dict[tuple[Via, bool], httpcore2.AsyncConnectionPool] = {}
         self._trusted: dict[str | None, ssl.SSLContext] = {}
         self._clients: dict[Via, Any] = {}
-        self._backend = net.Network(guard=guard)
+        self._direct, self._to_proxy = net.Network(guard=guard), net.Network(guard=False)
 
     async def send(self, ask: Ask) -> Answered:
         """Send it and give the answer once its head has come. Raises Unavailable."""
@@ -73,7 +73,7 @@ class Pools:
                     max_connections=_OPEN,
                     max_keepalive_connections=_IDLE,
                     keepalive_expiry=_IDLE_S,
-                    network_backend=self._backend,
+                    network_backend=self._to_proxy if via.proxy else self._direct,  # the proxy is the owner's own
                 ),
             )
         return pool

@@ -1,0 +1,86 @@
+"""`garra models` as a person and a program use it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from garra.config.paths import resolve
+from garra.faces.cli.models import run
+from garra.faces.cli.place import Place
+from garra.io.env import Environment
+
+Ask = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Ask:
+    def asked(*words: str, **variables: str) -> tuple[int, str, str]:
+        env = Environment({"HOME": str(tmp_path), "GARRA_STATE_DIR": str(tmp_path), **variables})
+        code = run(words, Place(env, resolve(env)))
+        said = capfd.readouterr()
+        return code, said.out, said.err
+
+    return asked
+
+
+def test_status_says_what_the_first_run_found(ask: Ask) -> None:
+    code, out, _ = ask("status", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["defaultModel"] is None
+    assert found["found"]["how"] in {"small", "server", "none", "installed"}
+    assert ask()[1].strip() == found["found"]["words"]
+
+
+def test_set_then_status_and_list(ask: Ask) -> None:
+    code, out, err = ask("set", "zai/glm-5.2")
+    assert (code, out) == (0, "zhipu/glm-5.2 answers from now on.\n")
+    assert "ZAI_API_KEY" in err
+    found = json.loads(ask("status", "--json", ZAI_API_KEY="secret-words")[1])
+    assert (found["resolvedDefault"], found["available"]) == ("zhipu/glm-5.2", True)
+    code, out, _ = ask("list", "--json", "--provider", "zhipu", ZAI_API_KEY="secret-words")
+    assert json.loads(out)["models"][0]["key"] == "zhipu/glm-5.2"
+    assert "secret-words" not in out
+    assert "WINDOW" in ask("list", "--all")[1]
+
+
+def test_set_keeps_a_model_written_as_text(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "garra.json").write_text('{agents: {defaults: {model: "groq/x" /* mine */}}}')
+    assert ask("set", "mistral/nosuch", "--json")[0] == 0
+    text = (tmp_path / "garra.json").read_text()
+    assert '"mistral/nosuch" /* mine */' in text
+    assert "misspelt" in ask("set", "mistral/nosuch")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "line"),
+    [
+        (("set", "nosuch/x"), 1, "no provider 'nosuch'"),
+        (("install-local", "nope"), 1, "no local model 'nope'"),
+        (("set",), 2, "required"),
+        (("list", "--what"), 2, "--what"),
+    ],
+)
+def test_bad_input_is_one_clear_line(ask: Ask, words: tuple[str, ...], code: int, line: str) -> None:
+    found, _, err = ask(*words)
+    assert found == code
+    assert line in err
+    if code == 1:
+        assert err.count("\n") == 1
+        assert json.loads(ask(*words, "--json")[1])["error"]["message"].startswith(line)
+
+
+def test_install_local_lists_what_there_is(ask: Ask) -> None:
+    rows = json.loads(ask("install-local", "--json")[1])["models"]
+    assert [row["name"] for row in rows] == ["smollm2", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"]
+    assert "1117 MB" in ask("install-local")[1]
+
+
+def test_help(ask: Ask) -> None:
+    assert ask("--help")[0] == 0
+    assert "install-local" in ask("-h")[1]
+    assert "--set" in ask("install-local", "--help")[1]
