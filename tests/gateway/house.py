@@ -221,13 +221,13 @@ class Guest:
 
     async def next(self, wanted: Callable[[dict[str, Any]], bool] = lambda _: True) -> dict[str, Any]:
         """The next frame that is `wanted`; the others are kept for who wants them."""
-        for frame in self._kept:
-            if wanted(frame):
-                self._kept.remove(frame)
-                return frame
+        for kept in self._kept:
+            if wanted(kept):
+                self._kept.remove(kept)
+                return kept
         async with asyncio.timeout(5):
             while True:
-                frame = json.loads(await self.socket.recv())
+                frame: dict[str, Any] = json.loads(await self.socket.recv())
                 self.heard.append(frame)
                 if wanted(frame):
                     return frame
