@@ -112,21 +112,24 @@ def role(message: Message) -> str:
     return "tool" if isinstance(message, ToolResult) else type(message).__name__.lower()
 
 
-def load(path: Path) -> tuple[transcript.Loaded, tuple[Entry, ...]]:
-    """A transcript and its active branch. Raises OSError."""
-    loaded = transcript.load(lines.read(path))
-    index = {entry.id: entry for entry in loaded.entries}
-    return loaded, transcript.branch(index, transcript.tip(loaded.entries))
+def branch(root: Path, session: Session) -> tuple[Entry, ...]:
+    """The active branch. Raises NotFound or Unavailable when the file cannot be read."""
+    path = places.transcript(root, session.agent_id, session.session_id)
+    try:
+        entries = transcript.load(lines.read(path)).entries
+    except OSError as error:
+        raise lines.explained(error, path) from error
+    return transcript.branch({entry.id: entry for entry in entries}, transcript.tip(entries))
 
 
 def export(root: Path, session: Session, form: str) -> bytes:
     """Raises UserError for an unknown form, Unavailable when the file cannot be read."""
     if form not in ("jsonl", "md"):
         raise UserError(f"a transcript can be exported as jsonl or md, not as {form!r}")
+    if form == "md":
+        return render.markdown(session, transcript.visible(branch(root, session))).encode("utf-8", "replace")
     path = places.transcript(root, session.agent_id, session.session_id)
     try:
-        if form == "jsonl":
-            return lines.read(path)
-        return render.markdown(session, transcript.visible(load(path)[1])).encode("utf-8", "replace")
+        return lines.read(path)
     except OSError as error:
         raise lines.explained(error, path) from error

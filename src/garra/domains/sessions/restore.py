@@ -70,7 +70,7 @@ def _mirrored(place: Path, agent: str) -> Iterator[Session]:
 
 
 def _headed(place: Path, agent: str, known: Set[str]) -> Iterator[Session]:
-    """Sessions by what their transcripts say; those that do not say a key, and are not `known`, get one of their own."""
+    """Sessions by what their transcripts say; one that says no key, and is not `known`, gets a key of its own."""
     for path in sorted(place.glob("*.jsonl")):
         try:
             with path.open("rb") as file:

@@ -238,6 +238,11 @@ class Sessions:
         page = await self._registry.page(Query(agent_id=agent_id, archived=None, limit=reading.SEARCHED))
         return await asyncio.to_thread(reading.search, self._root, page.sessions, text, limit)
 
+    async def read(self, key: str) -> tuple[Session, tuple[Entry, ...]]:
+        """A session and its active branch, read without opening it: another process may be writing. Raises NotFound."""
+        session = await self.need(key)
+        return session, await asyncio.to_thread(reading.branch, self._root, session)
+
     async def export(self, key: str, form: str = "jsonl") -> bytes:
         """The transcript as it lies on the disk (`jsonl`) or to be read (`md`). Raises NotFound and UserError."""
         session = await self.need(key)
