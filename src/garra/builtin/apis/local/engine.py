@@ -82,15 +82,17 @@ class Engine:
             return self._worker
         await self.unload()
         worker = await self._children.start(MODULE)
+        loaded = False
         try:
             order = {"op": "load", "path": load.path, "context": load.context, "threads": load.threads}
             await worker.send(msgspec.json.encode(order))
             said = await _said(worker) or {"error": "its process ended while it loaded"}
             if "error" in said:
                 raise Unavailable(f"{load.path} cannot be loaded: {said['error']}", details={"kind": "refused"})
-        except BaseException:
-            await worker.kill()
-            raise
+            loaded = True
+        finally:
+            if not loaded:
+                await worker.kill()
         self._worker, self._loaded = worker, load
         return worker
 
