@@ -169,7 +169,10 @@ async def test_through_a_proxy_with_its_credentials(http: GuardedHttp) -> None:
 
 async def test_the_owners_proxy_is_the_default() -> None:
     async with serving(lambda _: plain(b"by proxy")) as (proxy, heads):
-        door = GuardedHttp(Via(proxy=proxy))
+        settings = [Via(proxy="http://127.0.0.1:1"), Via(proxy=proxy)]
+        door = GuardedHttp(lambda: settings[0])
+        assert await kind(door, "http://far.example/") == "connect"
+        settings.pop(0)
         assert await read(door, "http://far.example/") == b"by proxy"
         await door.close()
     assert len(heads) == 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from garra.core.events import StreamEvent
 from garra.core.messages import Assistant, Message
@@ -119,4 +119,13 @@ class Api(Protocol):
 
         Raises ValueError when `request.model.api` is not this family.
         """
+        ...
+
+
+@runtime_checkable
+class Warms(Protocol):
+    """A family whose first call is slow to prepare; the host prepares it in the background."""
+
+    async def warm(self) -> None:
+        """Load what the first call needs, without holding up the loop. Raises RunFailed where it cannot be had."""
         ...

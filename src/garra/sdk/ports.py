@@ -90,6 +90,10 @@ class Http(Protocol):
         """The raw async client, for a vendor's SDK that insists on one; pooled, so it is not closed by its user."""
         ...
 
+    async def warm(self) -> None:
+        """Load what the first request would have to load."""
+        ...
+
 
 class Worker(Protocol):
     """A child program of ours that is spoken to in lines."""

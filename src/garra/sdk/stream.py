@@ -115,7 +115,9 @@ class Stream:
     def done(self, stop: Stop, usage: Usage | None = None, response_id: str | None = None) -> None:
         """End well with what was pushed. Calls of an answer that was cut by its length limit are left out."""
         content = self.draft.parts(calls=stop != "length")
-        self.push(Done(replace(self._blank, content=content, stop=stop, usage=usage or Usage(), response_id=response_id)))
+        self.push(
+            Done(replace(self._blank, content=content, stop=stop, usage=usage or Usage(), response_id=response_id))
+        )
 
     def fail(self, failure: Failure) -> None:
         """End badly with what was pushed. Calls are left out: nobody may run them."""

@@ -208,3 +208,15 @@ async def test_abort_stops_the_call(at: Desk) -> None:
     stream = at.models.stream(at.request("fake/m"))
     stream.abort()
     assert (await stream.result()).stop == "aborted"
+
+
+async def test_a_family_is_prepared_in_the_background(at: Desk) -> None:
+    at.configure({**at.provider(), "agents": {"defaults": {"model": "fake/m"}}})
+    await at.models.warm()
+    at.apis.clear()
+    await at.models.warm()
+
+
+async def test_half_a_letter_does_not_break_the_request(at: Desk) -> None:
+    await at.models.stream(at.request("fake/m", user("half \ud83d a letter"))).result()
+    assert at.server.requests[0].body["messages"][-1]["content"] == "half ? a letter"

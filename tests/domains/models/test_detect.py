@@ -51,6 +51,9 @@ class Pages:
     def client(self, via: Via = DIRECT) -> Any:
         raise NotImplementedError
 
+    async def warm(self) -> None:
+        return None
+
 
 @dataclass
 class _Page:

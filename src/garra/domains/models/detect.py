@@ -46,6 +46,7 @@ class Scout:
         models.installed = await asyncio.to_thread(self._weights.installed)
         chosen = models.primary()
         if chosen:
+            await measure(models, self._http, chosen)
             return Pick(chosen, "configured", f"Using {chosen}, as configured.")
         entries = models.entries()
         pick = _by_key(entries, self._env) or await self._by_server(models, entries) or await self._by_file(entries)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,7 @@ from garra.core.messages import Assistant
 from garra.domains.models import catalog, keys
 from garra.domains.models.call import Call, Ports
 from garra.domains.models.catalog import Entry
-from garra.sdk.model import EventStream, Model, ModelRequest
+from garra.sdk.model import EventStream, Model, ModelRequest, Warms
 from garra.sdk.provider import Provider
 from garra.sdk.stream import Stream
 
@@ -118,6 +120,16 @@ class Models:
     async def key(self, provider: str) -> str | None:
         """The secret for one call, None where none is needed. Raises RunFailed (missing_key)."""
         return keys.found(self._entry(provider), self._ports.env())
+
+    async def warm(self, agent_id: str = "") -> None:
+        """Prepare the family of the agent's model, so that its first call need not wait; best run in the background.
+
+        What cannot be prepared is left for that call to say.
+        """
+        with suppress(GarraError):
+            api = await asyncio.to_thread(self._ports.apis, self.resolve(None, agent_id).api)
+            if isinstance(api, Warms):
+                await api.warm()
 
     def stream(self, request: ModelRequest) -> EventStream:
         """Start a call. One that fails before it showed anything is tried once more where that may help.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from types import TracebackType
@@ -23,12 +23,13 @@ _REDIRECTS = 5
 
 
 class GuardedHttp:
-    """`sdk.ports.Http`. `via` is the default way out; `guard` refuses every address that is not public.
+    """`sdk.ports.Http`. `via` is the default way out, or gives it anew for every request, so that a changed setting
+    counts at once; `guard` refuses every address that is not public.
 
     Answers are asked for uncompressed; a server that compresses all the same is understood for gzip and deflate.
     """
 
-    def __init__(self, via: Via = DIRECT, *, guard: bool = False) -> None:
+    def __init__(self, via: Via | Callable[[], Via] = DIRECT, *, guard: bool = False) -> None:
         self._via = via
         self._guard = guard
         self._pools: Pools | None = None
@@ -67,9 +68,10 @@ class GuardedHttp:
         return self._pools
 
     def _way(self, via: Via) -> Via:
+        usual = self._via if isinstance(self._via, Via) else self._via()
         if via == DIRECT:
-            return self._via
-        return replace(via, proxy=via.proxy or self._via.proxy, ca_file=via.ca_file or self._via.ca_file)
+            return usual
+        return replace(via, proxy=via.proxy or usual.proxy, ca_file=via.ca_file or usual.ca_file)
 
     def _loaded(self) -> Pools:
         pools: Pools = self._pools or importlib.import_module("garra.io.http.pool").Pools(guard=self._guard)

@@ -42,6 +42,7 @@ class AnthropicMessages:
     async def warm(self) -> None:
         """Load the library in a thread, before the first call needs it. Raises RunFailed where it is absent."""
         await asyncio.to_thread(_library)
+        await self._http.warm()
 
     def stream(self, request: ModelRequest, key: str | None) -> Stream:
         model = request.model

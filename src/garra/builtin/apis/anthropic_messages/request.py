@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
+from garra.sdk.encoding import encoded
 from garra.sdk.model import Level, Model, ModelRequest, ToolSpec
 
 OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
@@ -22,7 +21,6 @@ _CACHED = {"type": "ephemeral"}
 _BUDGET: dict[str, int] = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768}
 _EFFORT: dict[str, str] = {"minimal": "low", "xhigh": "max"}
 _ID = re.compile(r"[^A-Za-z0-9_-]")
-_json = msgspec.json.encode
 Group = dict[str, Any]
 
 
@@ -43,10 +41,10 @@ class Writer:
 
     def body(self, request: ModelRequest, thinking: str) -> bytes:
         """The body of `request`; `thinking` is the style of the switch: `adaptive`, `enabled` or empty."""
-        parts = [_json(head(request, thinking))[:-1], b',"messages":[']
+        parts = [encoded(head(request, thinking))[:-1], b',"messages":[']
         done, fresh = _cut(request.messages)
         parts.append(self._history(request, done))
-        parts += [_json(group) + b"," for group in _last(groups(fresh), request.tail, first=not done)]
+        parts += [encoded(group) + b"," for group in _last(groups(fresh), request.tail, first=not done)]
         return b"".join(parts).removesuffix(b",") + b"]}"
 
     def _history(self, request: ModelRequest, done: tuple[Message, ...]) -> bytes:
@@ -77,7 +75,7 @@ def _bytes(messages: Iterable[Message], *, first: bool) -> bytes:
     listed = groups(messages)
     if first and listed and listed[0]["role"] != "user":
         listed.insert(0, {"role": "user", "content": [{"type": "text", "text": "(the beginning is not shown)"}]})
-    return b"".join(_json(group) + b"," for group in listed)
+    return b"".join(encoded(group) + b"," for group in listed)
 
 
 def _last(listed: list[Group], tail: str, *, first: bool) -> list[Group]:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from garra.core.errors import Unavailable
+from garra.sdk.encoding import encoded
 from garra.sdk.ports import Children, Clock, Spawn, Worker
 
 MODULE = "garra.builtin.apis.local.worker"
@@ -54,7 +55,7 @@ class Engine:
             worker = await self._ready(load)
             whole = False
             try:
-                await worker.send(msgspec.json.encode({"op": "chat", "body": body}))
+                await worker.send(encoded({"op": "chat", "body": body}))
                 while (said := await _said(worker)) is not None and "chunk" in said:
                     yield said["chunk"]
                 whole = said is not None
@@ -85,7 +86,7 @@ class Engine:
         loaded = False
         try:
             order = {"op": "load", "path": load.path, "context": load.context, "threads": load.threads}
-            await worker.send(msgspec.json.encode(order))
+            await worker.send(encoded(order))
             said = await _said(worker) or {"error": "its process ended while it loaded"}
             if "error" in said:
                 raise Unavailable(f"{load.path} cannot be loaded: {said['error']}", details={"kind": "refused"})

@@ -32,6 +32,10 @@ class OpenAICompletions:
         self._writer = Writer()
         self._learned: dict[str, Dialect] = {}
 
+    async def warm(self) -> None:
+        """Load the HTTP library."""
+        await self._http.warm()
+
     def stream(self, request: ModelRequest, key: str | None) -> Stream:
         model = request.model
         if model.api != self.family:

@@ -8,16 +8,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from garra.builtin.apis.openai_completions.dialect import Dialect, reasoning
 from garra.core.messages import Assistant, Content, Image, Message, Text, Thinking, ToolResult, User
+from garra.sdk.encoding import encoded
 from garra.sdk.model import ModelRequest, ToolSpec
 
 OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
 """Marks a user message that holds context and no words of a person, as the original marks it."""
-
-_json = msgspec.json.encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +37,11 @@ class Writer:
 
     def body(self, request: ModelRequest, dialect: Dialect) -> bytes:
         """The body of `request`; `messages` come last in it, so that it grows only at its end."""
-        head = _json(_head(request, dialect))
+        head = encoded(_head(request, dialect))
         parts = [head[:-1], b',"messages":[']
         if request.system:
             role = "developer" if dialect.developer else "system"
-            parts += [_json({"role": role, "content": request.system}), b","]
+            parts += [encoded({"role": role, "content": request.system}), b","]
         messages = list(request.messages)
         parts.append(self._history(request, dialect, messages))
         parts += _closing(request.tail, dialect, messages)
@@ -79,7 +76,7 @@ def _starts(whole: tuple[Message, ...], known: tuple[Message, ...]) -> bool:
 
 
 def _written(messages: Iterable[Message], dialect: Dialect) -> bytes:
-    return b"".join(_json(body) + b"," for body in bodies(messages, dialect))
+    return b"".join(encoded(body) + b"," for body in bodies(messages, dialect))
 
 
 def _closing(tail: str, dialect: Dialect, last: list[Message]) -> list[bytes]:
@@ -88,10 +85,10 @@ def _closing(tail: str, dialect: Dialect, last: list[Message]) -> list[bytes]:
         return []
     marked = f"{OPEN}\n{tail}\n{CLOSE}"
     if not last:
-        return [_json({"role": "user", "content": marked})]
+        return [encoded({"role": "user", "content": marked})]
     listed = list(bodies(last, dialect))
     listed[-1] = {**listed[-1], "content": _appended(listed[-1].get("content"), marked)}
-    return [_json(body) + b"," for body in listed]
+    return [encoded(body) + b"," for body in listed]
 
 
 def _appended(content: Any, marked: str) -> Any:
@@ -156,7 +153,7 @@ def _assistant(message: Assistant, dialect: Dialect) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": _json(call.arguments).decode()},
+                "function": {"name": call.name, "arguments": encoded(call.arguments).decode()},
             }
             for call in calls
         ]
