@@ -30,7 +30,7 @@ from garra.gateway.dispatch import Dispatcher
 from garra.gateway.door import Door
 from garra.gateway.hello import Greeting, House, Now
 from garra.gateway.method import ADMIN, READ, WRITE, Caller, Method, Registry, Reply
-from garra.gateway.methods import presence
+from garra.gateway.methods import node, presence
 from garra.gateway.methods.device import DeviceMethods
 from garra.gateway.serve import Server, bind
 from garra.gateway.server import Gateway
@@ -132,7 +132,8 @@ async def running(
     async with Tasks() as tasks:
         gateway = Gateway(door or Door(token=Secret(TOKEN)), devices, clock, tasks, version="1.0.0")
         house = Running(gateway, 0, clock, devices)
-        registry = Registry.of(methods(house.events), DeviceMethods(gateway).rows(), presence.rows(gateway), extra)
+        own = (DeviceMethods(gateway).rows(), presence.rows(gateway), node.rows(gateway))
+        registry = Registry.of(methods(house.events), *own, extra)
         greeting = Greeting(House("1.0.0", "boot", registry.advertised, EMITTED), lambda: now(gateway))
         if opened:
             gateway.open(Dispatcher(registry, None, tasks, lambda: gateway.ready), greeting)

@@ -287,6 +287,21 @@ async def test_a_node_gets_what_nodes_get(tmp_path: Path) -> None:
                 await who.call("node.only")
 
 
+async def test_nodes_are_listed_and_what_they_offer_waits(tmp_path: Path) -> None:
+    offer: dict[str, Any] = {"caps": ["system"], "commands": ["system.run"]}
+    async with running(tmp_path) as house, guest(house) as owner:
+        assert (await owner.call("node.list"))["nodes"] == []
+        async with guest(house, key=Key(), client=("node-host", "node"), role="node", scopes=(), **offer):
+            (row,) = (await owner.call("node.list"))["nodes"]
+            assert (row["nodeId"], row["connected"], row["commands"]) == (Key().id, True, [])
+            assert (row["approvalState"], row["pendingDeclaredCommands"]) == ("pending-approval", ["system.run"])
+            assert (await owner.call("node.describe", {"nodeId": Key().id}))["platform"] == "linux"
+            listed = await owner.call("node.pair.list")
+            assert (listed["pending"], listed["paired"]) == ([], [row])
+        with pytest.raises(Refused, match="no node x is paired"):
+            await owner.call("node.describe", {"nodeId": "x"})
+
+
 async def test_every_refusal_is_one_line_without_secrets(tmp_path: Path) -> None:
     async with running(tmp_path) as house:
         for auth in ({"token": "guess-1"}, {"deviceToken": "guess-2"}, {"password": "guess-3"}):

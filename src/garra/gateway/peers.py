@@ -22,6 +22,7 @@ NOTHING: Final[frozenset[str]] = frozenset()
 class Knocking:
     """What is kept of a connection until it is let in."""
 
+    conn_id: str
     approach: Approach
     headers: Mapping[str, str]
     nonce: str
@@ -59,10 +60,10 @@ class Peer:
         "who",
     )
 
-    def __init__(self, house: House, socket: Socket, conn_id: str, knocking: Knocking, now: float) -> None:
+    def __init__(self, house: House, socket: Socket, knocking: Knocking, now: float) -> None:
         self._house = house
         self.socket = socket
-        self.conn_id = conn_id
+        self.conn_id = knocking.conn_id
         self.knocking: Knocking | None = knocking
         self.state = connection.start(now)
         self.who = NOBODY

@@ -90,8 +90,8 @@ class Gateway:
             return 503, "The gateway is stopping\n"
         if self._by_address[found.address] >= KNOCKING or len(self._knocking) >= CROWD:
             return 503, "Too many unauthenticated sockets"
-        knocking = Knocking(found, headers, str(uuid.uuid4()))
-        peer = Peer(self, socket, str(uuid.uuid4()), knocking, self.clock.monotonic())
+        knocking = Knocking(str(uuid.uuid4()), found, headers, str(uuid.uuid4()))
+        peer = Peer(self, socket, knocking, self.clock.monotonic())
         self._knocking.add(peer)
         self._by_address[found.address] += 1
         self._empty.clear()

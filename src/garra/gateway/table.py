@@ -21,6 +21,7 @@ from garra.gateway.methods import (
     device,
     logs,
     models,
+    node,
     presence,
     sessions,
     sessions_change,
@@ -52,7 +53,7 @@ DOMAINS = (
 
 def of(gateway: Gateway) -> Registry:
     """Every method this gateway answers."""
-    own = (presence.rows(gateway), device.DeviceMethods(gateway).rows())
+    own = (presence.rows(gateway), device.DeviceMethods(gateway).rows(), node.rows(gateway))
     return Registry.of(*(domain.METHODS for domain in DOMAINS), *own)
 
 

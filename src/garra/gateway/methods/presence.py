@@ -1,4 +1,4 @@
-"""health, presence, who the gateway is, and `connect` once it is too late for it."""
+"""health, presence, and `connect` once it is too late for it."""
 
 from __future__ import annotations
 
@@ -28,16 +28,11 @@ def rows(gateway: Gateway) -> tuple[Method, ...]:
     def present(host: Any, caller: Caller, params: Any) -> list[dict[str, Any]]:
         return gateway.rows()
 
-    def identity(host: Any, caller: Caller, params: Any) -> dict[str, Any]:
-        me = gateway.me
-        return {"instanceId": me.instance_id, "host": me.host, "version": me.version, "platform": me.platform}
-
     def connect(host: Any, caller: Caller, params: Any) -> None:
         raise UserError("connect is only valid as the first request")
 
     return (
         Method("health", READ, Probed, health),
         Method("system-presence", READ, None, present),
-        Method("gateway.identity.get", READ, None, identity),
         Method("connect", ADMIN, None, connect, advertised=False),
     )
