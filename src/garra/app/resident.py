@@ -22,6 +22,7 @@ from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.core.errors import Conflict, UserError
 from garra.domains.access.devices import Devices
+from garra.domains.models.detect import measure
 from garra.gateway import door, table
 from garra.gateway import serve as port
 from garra.gateway.broadcast import EMITTED
@@ -50,6 +51,9 @@ log = logging.getLogger(__name__)
 
 DRAIN_S = 20.0
 """How long running work may take to end when the gateway is told to stop; a second signal cuts it short."""
+
+WARM_S = 2.0
+"""How long after the start the model's library is loaded: who connects at once is served first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,15 @@ class _Resident:
         with trace.step("ready"):
             self._greet(host, house, gateway, registry)
         self._announce(gateway, trace, number, spare)
+        spawn(self._prepare(house), "model family")
+
+    async def _prepare(self, house: House) -> None:
+        """Load what the first turn would otherwise wait for, once the start is over."""
+        await self.clock.sleep(WARM_S)
+        await house.models.warm()
+        ref = house.models.primary()
+        if ref:
+            await measure(house.models, house.http, ref)
 
     def _lock(self, began: int) -> lock.Lock:
         """The state folder is ours alone."""
