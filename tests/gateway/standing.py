@@ -11,7 +11,7 @@ import json
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +188,10 @@ class Standing:
     @property
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.port}/"
+
+    def door(self, **changes: Any) -> None:
+        """Change how one gets in."""
+        self.gateway.change(replace(self.gateway.door, **changes))
 
     def http(self, **headers: str) -> httpx2.AsyncClient:
         """A client of the HTTP side; it shows the token unless told otherwise."""

@@ -45,7 +45,7 @@ async def test_a_repeat_during_the_run_gets_the_same_end(tmp_path: Path) -> None
         ask = {**ASK, "message": "go say late"}
         first, second = await guest.ask("agent", ask), await guest.ask("agent", ask)
         gateway.acting.release.set()
-        ends = {}
+        ends: dict[str, Any] = {}
         while len(ends) < 2:
             frame = await guest.next(lambda f: f.get("id") in (first, second))
             if frame["payload"]["status"] != "accepted":

@@ -128,3 +128,7 @@ class Host:
     async def merge(self, change: dict[str, Any], base_hash: str | None = None) -> Snapshot:
         """Change the configuration file and serve it. Raises UserError for what would not be valid."""
         return await self.live.change(lambda writer: writer.patch(change, base_hash))
+
+    async def put(self, path: str, value: Any) -> Snapshot:
+        """Put a value at a dotted path of the configuration file, in the place of what stands there, and serve it."""
+        return await self.live.change(lambda writer: writer.set(path, value))

@@ -12,12 +12,23 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from garra.core.frames import PROTOCOL, Request
+from garra.core.frames import PROTOCOL
 from garra.gateway.broadcast import EMITTED, EVENTS
 from garra.gateway.method import Method, Registry
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 REF = "#/$defs/{name}"
+
+
+class Request(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What a client asks. `params` is the method's own shape."""
+
+    type: Literal["req"]
+    id: Annotated[str, Meta(min_length=1)]
+    method: Annotated[str, Meta(min_length=1)]
+    params: Any = None
+    traceparent: str | None = None
+    expected_profile_id: Annotated[str, Meta(max_length=128)] | None = None
 
 
 class Error(Struct, frozen=True, rename="camel"):

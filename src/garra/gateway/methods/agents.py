@@ -172,10 +172,10 @@ async def delete(host: Host, caller: Caller, params: AgentsDelete) -> dict[str, 
         raise UserError("agents.delete: files are never deleted; remove the workspace by hand")
     if any(agent.id.lower() == agent_id for agent in agents.listed):
         rows = host.live.snapshot.parsed["agents"]["list"]
-        change: dict[str, Any] = {"list": [row for row in rows if str(row.get("id", "")).lower() != agent_id]}
+        await host.put("agents.list", [row for row in rows if str(row.get("id", "")).lower() != agent_id])
     else:
-        change = {"entries": {next(key for key in agents.entries if key.lower() == agent_id): None}}
-    await host.merge({"agents": change})
+        name = next(key for key in agents.entries if key.lower() == agent_id)
+        await host.merge({"agents": {"entries": {name: None}}})
     return {"ok": True, "agentId": agent_id, "removedBindings": 0}
 
 

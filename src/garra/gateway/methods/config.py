@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from garra.config import schema, view
-from garra.config.include import decode
+from garra.config.include import Unreadable, decode
 from garra.config.load import Snapshot
 from garra.core.errors import NotFound, UserError
 from garra.gateway.host import Host
@@ -55,7 +55,7 @@ async def patch(host: Host, caller: Caller, params: ConfigPatch) -> dict[str, An
         raise UserError("config.patch: replacePaths is nothing this gateway can do; send the whole with config.set")
     try:
         change = decode(params.raw)
-    except ValueError as fault:
+    except (Unreadable, ValueError) as fault:
         raise UserError(f"config.patch: raw is no JSON5 object: {fault}") from None
     if not isinstance(change, dict):
         raise UserError("config.patch: raw must be an object")
