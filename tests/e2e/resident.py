@@ -78,6 +78,7 @@ class Resident:
             "HOME": str(root / "home"),
             "GARRA_STATE_DIR": str(self.state),
             "NO_COLOR": "1",
+            **{name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ},
         }
         self.config: dict[str, Any] = {
             "gateway": {"port": self.port, "auth": {"mode": "token", "token": TOKEN}},

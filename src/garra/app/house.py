@@ -43,13 +43,16 @@ from garra.io.files import atomic
 from garra.io.http.door import GuardedHttp
 from garra.io.process.door import Programs
 from garra.io.store.db import Database
+from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
 from garra.runs import rights
 from garra.runs.assemble import Assembler, Parts
 from garra.runs.drive import Driver
+from garra.runs.news import News
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
 from garra.sdk.manifest import FILES
+from garra.sdk.ports import Via
 from garra.sdk.provider import Provider
 from garra.sdk.provider import parse as provider
 from garra.sdk.tool import Tool
@@ -150,7 +153,7 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
         await db.open()
         programs = Programs()
         stack.push_async_callback(programs.close)
-        http = GuardedHttp()
+        http = GuardedHttp(lambda: Via(live.config.proxy_url or None, live.config.ca_file or None))
         stack.push_async_callback(http.close)
         sessions = Sessions(db, paths.agents, clock, new_id)
         await sessions.open()
@@ -165,16 +168,23 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
         pipeline = Pipeline(lambda: tools.now, lambda scope: rights.layers(live.config, scope), clock)
         sandboxes = list(plugins.sandboxes().values())
         host = Host(str(paths.home), tuple(env.get("PATH", "").split(":")))
-        supervisor = Supervisor(programs, sandboxes, clock, spawn, new_id=short_id, consent=options.consent, host=host)
+        news = News()
+        supervisor = Supervisor(
+            programs, sandboxes, clock, spawn, new_id=short_id, consent=options.consent, notice=news.ended, host=host
+        )
         stack.push_async_callback(supervisor.close)
         calls = _Calls()
         prompts = prompt.Prompts(await asyncio.to_thread(prompt.sections))
         parts = Parts(
-            paths, env, live, clock, sessions, models, pipeline, supervisor, prompts, lambda _: calls, options.workspace
-        )
+            paths, env, live, clock, sessions, models, pipeline, supervisor, prompts, news, lambda _: calls,
+            options.workspace,
+        )  # fmt: skip
         assembler = Assembler(parts)
         runs = _runs(
-            parts, assembler, spawn, _first_pick(models, Scout(http, weights, live.snapshot.env), options.tell)
+            parts,
+            assembler,
+            spawn,
+            _first_pick(models, Scout(http, weights, live.snapshot.env), Told(db, options.tell)),
         )
         stack.push_async_callback(runs.close)
         yield House(
@@ -260,14 +270,29 @@ class _Progress:
             self._tell(f"Fetching the model from {source}: {done >> 20} of {total >> 20} MB")
 
 
-def _first_pick(models: Models, scout: Scout, tell: Callable[[str], None]) -> Callable[[Turn], Awaitable[None]]:
+class Told:
+    """Tells the owner something long once, and briefly when it is so again."""
+
+    def __init__(self, db: Database, tell: Callable[[str], None]) -> None:
+        self._shelf = Shelf(db, "told")
+        self._tell = tell
+
+    async def __call__(self, key: str, words: str, brief: str) -> None:
+        known = await self._shelf.get(key)
+        self._tell(brief if known else words)
+        if not known:
+            await self._shelf.set(key, True)
+
+
+def _first_pick(models: Models, scout: Scout, told: Told) -> Callable[[Turn], Awaitable[None]]:
     """Finds a model for a turn that names none where none is configured, once, and says which."""
     turn_by_turn = asyncio.Lock()
 
     async def pick(turn: Turn) -> None:
         async with turn_by_turn:
             if not (turn.model or models.picked or models.primary(turn.agent_id)):
-                tell((await scout.pick(models)).words)
+                found = await scout.pick(models)
+                await told(f"model {found.how} {found.ref}", found.words, f"Using {found.ref}.")
 
     return pick
 

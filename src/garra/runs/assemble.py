@@ -34,6 +34,7 @@ from garra.io.files.root import Root
 from garra.runs import rights
 from garra.runs.drive import Messages, Setup
 from garra.runs.history import Histories
+from garra.runs.news import News
 from garra.runs.run import Run
 from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
 from garra.sdk.ports import Clock, Grants
@@ -53,6 +54,7 @@ class Parts:
     pipeline: Pipeline
     supervisor: Supervisor
     prompts: prompt.Prompts
+    news: News
     grants: Callable[[SessionKey], Grants]
     workspace: Path | None = None
 
@@ -104,7 +106,8 @@ class Assembler:
             file_chars=self._cap(turn.agent_id, config, "bootstrap_max_chars", FILE_CHARS),
             total_chars=self._cap(turn.agent_id, config, "bootstrap_total_max_chars", TOTAL_CHARS),
         )
-        built = parts.prompts.build(stable, None, specs)
+        notes = parts.news.take(turn.session_key)
+        built = parts.prompts.build(stable, prompt.Turn(notes=notes) if notes else None, specs)
         run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
         transcript = await parts.sessions.transcript(turn.session_key)
         history = self._histories.of(transcript, await self._zone(zone_name))
