@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -207,6 +208,8 @@ class Server:
     """What listens. `start` serves on sockets that are bound already; `close` stops listening and ends HTTP."""
 
     def __init__(self, gateway: Gateway, app: ASGIApp) -> None:
+        # The library would tell of every connection that comes and goes.
+        logging.getLogger("websockets.server").setLevel(logging.WARNING)
         self._state = ServerState()
         guard = Guard(app, lambda: gateway.door)
         self._config = Config(
