@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from garra.core import requests
-from garra.core.errors import Conflict, Forbidden, NotFound, UserError
+from garra.core.errors import Conflict, Forbidden, NotFound, Unavailable, UserError
 from garra.core.messages import Assistant, Text, ToolCall, ToolResult, Usage, User
 from garra.domains.sessions.store import Query, Sessions
 from garra.io.store.db import Database
@@ -291,3 +291,50 @@ async def test_transcripts_nobody_uses_leave_memory(tmp_path: Path) -> None:
         for number in range(1, 10):
             await sessions.transcript(f"agent:main:s{number}")
         assert await sessions.transcript("agent:main:s0") is held
+
+
+async def test_a_message_that_the_disk_refuses_is_not_in_the_tree_and_the_next_one_is(tmp_path: Path) -> None:
+    async with sessions_in(tmp_path) as sessions:
+        session_id = await begin(sessions, KEY, "one")
+        transcript = await sessions.transcript(KEY)
+        path = folder(tmp_path) / f"{session_id}.jsonl"
+        saved, leaf = path.read_bytes(), transcript.leaf
+        path.unlink()
+        path.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(Unavailable, match="symbolic link"):
+            await transcript.append(user("refused"))
+        assert ([m.text for m in transcript.messages()], transcript.leaf) == (["one"], leaf)
+        path.unlink()
+        path.write_bytes(saved)
+        assert (await transcript.append(user("two"))).parent == leaf
+        assert [m.text for m in transcript.messages()] == ["one", "two"]
+
+
+async def test_a_message_is_stored_even_when_whoever_stores_it_is_cancelled(tmp_path: Path) -> None:
+    async with sessions_in(tmp_path) as sessions:
+        await begin(sessions, KEY, "one")
+        transcript = await sessions.transcript(KEY)
+        storing = asyncio.gather(transcript.append(user("two")))
+        await asyncio.sleep(0)
+        storing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await storing
+        await transcript.append(user("three"))
+        assert [m.text for m in transcript.messages()] == ["one", "two", "three"]
+    async with sessions_in(tmp_path, "again") as sessions:
+        assert [m.text for m in (await sessions.transcript(KEY)).messages()] == ["one", "two", "three"]
+
+
+async def test_messages_have_numbers(tmp_path: Path) -> None:
+    async with sessions_in(tmp_path) as sessions:
+        await begin(sessions, KEY, "one", "two")
+        transcript = await sessions.transcript(KEY)
+        note = await transcript.note("label", {"label": "x"})
+        last = await transcript.append(user("three"))
+        numbers = [transcript.number(entry.id) for entry in transcript.entries() if entry.type == "message"]
+        assert numbers == [1, 2, 3]
+        assert transcript.number(last.id) == 3
+        assert transcript.number(note.id) is None
+        await transcript.branch(note.id)
+        assert transcript.number(last.id) is None
+        assert transcript.number((await transcript.append(user("other"))).id) == 3

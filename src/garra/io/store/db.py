@@ -8,6 +8,7 @@ survives a power cut.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -31,19 +32,23 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 class _Task(Job):
-    __slots__ = ("durable", "failed", "work")
+    __slots__ = ("durable", "settled", "work")
 
     def __init__(
-        self, work: Work[object], *, durable: bool = False, failed: Callable[[BaseException], None] | None = None
+        self,
+        work: Work[object],
+        *,
+        durable: bool = False,
+        settled: Callable[[BaseException | None], None] | None = None,
     ) -> None:
         super().__init__()
         self.work = work
         self.durable = durable
-        self.failed = failed
+        self.settled = settled
 
     def finished(self) -> None:
-        if self.failed is not None and self.error is not None:
-            self.failed(self.error)
+        if self.settled is not None:
+            self.settled(self.error)
 
 
 class Database:
@@ -81,9 +86,9 @@ class Database:
         """`read` for programs without a loop."""
         return cast(T, self._reader.wait(_Task(work)))
 
-    def post(self, work: Work[None], failed: Callable[[BaseException], None]) -> None:
-        """Write without waiting; `failed` gets the error, in the writer's thread. Raises Unavailable once closed."""
-        self._writer.submit(_Task(work, failed=failed))
+    def post(self, work: Work[None], settled: Callable[[BaseException | None], None]) -> None:
+        """Write, do not wait; `settled` is told how it went, in the writer's thread. Raises Unavailable when closed."""
+        self._writer.submit(_Task(work, settled=settled))
 
     async def close(self) -> None:
         """Finish what is queued and close the file."""
@@ -129,14 +134,13 @@ class Database:
     def _connected(self) -> Connection:
         if self._writing is None:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            connection = _connect(self.path)
-            try:
+            with contextlib.ExitStack() as unless_good:
+                connection = _connect(self.path)
+                unless_good.callback(connection.close)
                 steps = pending(connection, self.path, self._migrations)
                 _prepare(connection)
                 migrate(connection, steps)
-            except BaseException:
-                connection.close()
-                raise
+                unless_good.pop_all()
             self._writing = connection
         return self._writing
 
