@@ -18,6 +18,8 @@ from garra.sdk.stream import Stream
 
 _SLOW_S = 300.0
 """How long the first sign may take of a model that thinks first, or of one that runs on this machine."""
+_PAUSE_S = 120.0
+"""How long such a one may pause between two signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,10 @@ class Call:
         if entry.timeout_s is not None:
             return replace(request, timeout_first_s=entry.timeout_s, timeout_between_s=entry.timeout_s)
         slow = model.api == "local" or entry.provider.auth != "key" or (model.reasoning and request.thinking != "off")
-        return replace(request, timeout_first_s=max(request.timeout_first_s, _SLOW_S)) if slow else request
+        if not slow:
+            return request
+        first, between = max(request.timeout_first_s, _SLOW_S), max(request.timeout_between_s, _PAUSE_S)
+        return replace(request, timeout_first_s=first, timeout_between_s=between)
 
 
 def _priced(done: Done, model: Model) -> Done:

@@ -84,7 +84,8 @@ class AnthropicMessages:
                 )
                 async for event in _events(answer.response.aiter_bytes()):
                     _push(reader, event, stream)
-                    timer.reschedule(loop.time() + request.timeout_between_s)
+                    if event.name != "ping":  # that only says that the line is there
+                        timer.reschedule(loop.time() + request.timeout_between_s)
         except TimeoutError:
             waited = request.timeout_between_s if stream.draft.parts() else request.timeout_first_s
             raise RunFailed(failures.lost(FailureKind.TIMEOUT, f"no sign for {waited:g} s")) from None
