@@ -9,7 +9,6 @@ from typing import Any
 from garra.core.errors import UserError
 from garra.domains.sessions.session import Session
 from garra.gateway.host import Host
-from garra.gateway.method import Caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def parse(text: str) -> Typed | None:
     return Typed(command.name, argument) if command.takes or not argument else None
 
 
-async def run(host: Host, caller: Caller, session: Session, typed: Typed, run_id: str) -> None:
+async def run(host: Host, session: Session, typed: Typed, run_id: str) -> None:
     """Do it and tell the session's watchers what came of it, as the final words of run `run_id`."""
     try:
         text = await BY_NAME[typed.name].run(host, session, typed)

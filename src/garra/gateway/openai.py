@@ -55,7 +55,7 @@ def agent_of(host: Host, model: str | None, headers: Mapping[str, str]) -> str:
         raise Rejected(fault(f"Unknown agent '{chosen[:64]}'.")) from None
 
 
-def session_of(host: Host, agent_id: str, headers: Mapping[str, str], user: str | None, family: str) -> SessionKey:
+def session_of(host: Host, agent_id: str, headers: Mapping[str, str], *, user: str | None, family: str) -> SessionKey:
     """The session that the header names, the one of this `user`, or a fresh one. Raises Rejected."""
     named = headers.get("x-openclaw-session-key", "").strip()
     try:

@@ -68,7 +68,7 @@ def _ask(host: Host, asked: Completion, request: Request) -> Ask:
     lines = [Line(message.role, *content(message.content)) for message in asked.messages]
     system, text, images = prompt(lines)
     agent_id = agent_of(host, asked.model, headers)
-    key = session_of(host, agent_id, headers, asked.user, "openai")
+    key = session_of(host, agent_id, headers, user=asked.user, family="openai")
     return Ask(agent_id, key, text, images, system, headers.get("x-openclaw-model"))
 
 

@@ -54,7 +54,7 @@ class Responses:
         system, text, images = prompt(_lines(asked))
         agent_id = agent_of(self._host, asked.model or NAMES[0], headers)
         key = self._sessions.get(asked.previous_response_id or "")
-        key = key or session_of(self._host, agent_id, headers, asked.user, "openresponses")
+        key = key or session_of(self._host, agent_id, headers, user=asked.user, family="openresponses")
         return Ask(agent_id, key, text, images, system, headers.get("x-openclaw-model"))
 
 

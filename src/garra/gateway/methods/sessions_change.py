@@ -163,10 +163,9 @@ async def _create(host: Host, caller: Caller, params: SessionsCreate) -> dict[st
         session = await host.sessions.record(key, extra={"parentSessionKey": parent})
     host.show.changed(key, session.agent_id, reason="create")
     answer: dict[str, Any] = {"ok": True, "key": key, "sessionId": session.session_id}
-    text = params.message or params.task or ""
     started: dict[str, Any] = {"runStarted": False}
-    if text.strip() or params.attachments:
-        started = await _first(host, caller, params, key, text)
+    if _words(params).strip() or params.attachments:
+        started = await _first(host, caller, params, key)
     return {**answer, "entry": entry_json(session), **started, "resolved": resolved(host, session)}
 
 
@@ -181,10 +180,14 @@ def _wanted(params: SessionsCreate) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-async def _first(host: Host, caller: Caller, params: SessionsCreate, key: SessionKey, text: str) -> dict[str, Any]:
+def _words(params: SessionsCreate) -> str:
+    return params.message or params.task or ""
+
+
+async def _first(host: Host, caller: Caller, params: SessionsCreate, key: SessionKey) -> dict[str, Any]:
     """The first turn; a refusal is told beside the session, which stands."""
     run_id = RunId(params.idempotency_key or host.new_id())
-    timeout = None if params.timeout_ms is None else params.timeout_ms / 1000
+    text, timeout = _words(params), None if params.timeout_ms is None else params.timeout_ms / 1000
     try:
         images = images_of(params.attachments)
         await say(
