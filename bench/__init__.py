@@ -1,0 +1,1 @@
+"""Measurements of gateways against a model that costs nothing. `sh bench/run.sh` runs them; README.md explains them."""
