@@ -18,6 +18,9 @@ _PUT = """
     updated_at=excluded.updated_at, label=excluded.label, archived=excluded.archived, pinned=excluded.pinned,
     entry=excluded.entry"""
 _COLUMNS = "key, agent_id, entry"
+_NAMES = ("displayName", "derivedTitle", "lastMessagePreview", "subject", "category")
+_EXTRACTS = "".join(f" || ' ' || coalesce(json_extract(entry, '$.{name}'), '')" for name in _NAMES)
+_WORDS = f"(key || ' ' || session_id || ' ' || coalesce(label, ''){_EXTRACTS})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,8 @@ def _where(query: Query) -> tuple[str, list[Any]]:
             tests.append(test)
             values.append(value)
     for word in query.search.split():
-        tests.append("(key LIKE ? ESCAPE '\\' OR entry LIKE ? ESCAPE '\\')")
-        values += [_like(word)] * 2
+        tests.append(f"{_WORDS} LIKE ? ESCAPE '\\'")
+        values.append(_like(word))
     return (f"WHERE {' AND '.join(tests)}" if tests else ""), values
 
 
