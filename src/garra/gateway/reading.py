@@ -53,8 +53,7 @@ async def read(host: Host, params: ChatHistory) -> dict[str, Any]:
         run_id, text, started = live
         common["inFlightRun"] = {"runId": run_id, "text": text, "startedAt": started}
     if session_id and params.cursor and (news := _since(entries, session_id, params.cursor)) is not None:
-        agent = row["agentId"] if row else None
-        messages = [_news(key, agent, entry, seq, row) for entry, seq in news]
+        messages = [_news(key, entry, seq, row) for entry, seq in news]
         return {**common, "kind": "delta", "messages": messages, "deltaCursor": _cursor(session_id, entries)}
     offset = _around(entries, params) if params.message_id else params.offset
     got = await asyncio.to_thread(
@@ -94,9 +93,9 @@ def _since(entries: Sequence[Entry], session_id: str, text: str) -> list[tuple[S
     return [(entries[at], at + 1) for at in range(cursor.last_seq, len(entries))]
 
 
-def _news(key: str, agent: str | None, entry: Stored, seq: int, row: dict[str, Any] | None) -> dict[str, Any]:
+def _news(key: str, entry: Stored, seq: int, row: dict[str, Any] | None) -> dict[str, Any]:
     message = displayed(entry.body, seq)
-    about = {"sessionKey": key, "agentId": agent, "message": message, "messageSeq": seq}
+    about = {"sessionKey": key, "agentId": row["agentId"] if row else None, "message": message, "messageSeq": seq}
     return {**about, "messageId": message["__openclaw"]["id"], "session": row}
 
 
