@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -107,6 +108,33 @@ async def test_answers_that_nobody_reads_are_bounded_too(tmp_path: Path) -> None
             while peer.state.phase != "closed":  # noqa: ASYNC110 - likewise
                 await asyncio.sleep(0.01)
         assert peer.socket.buffered <= frames.BUFFERED_BYTES + (8 << 20)
+
+
+async def test_pings_of_a_reader_that_stopped_cost_nothing(tmp_path: Path) -> None:
+    ping = b"\x89\xfdmask" + b"p" * 125
+    async with running(tmp_path) as house, stalled(house) as (slow, peer):
+        flood(house, 5, {"state": "final", "text": PIECE})
+        before = peer.socket.buffered
+        for _ in range(20):
+            slow.socket.transport.write(ping * 1000)
+        assert await asyncio.wait_for(settled(slow, peer), 10) <= before + 1000
+        slow.socket.transport.resume_reading()
+        assert await slow.call("echo", {"text": "x"}) == {"text": "x"}
+
+
+async def settled(slow: Guest, peer: Peer) -> int:
+    """Bytes that wait once all that was sent has arrived."""
+    while slow.socket.transport.get_write_buffer_size():  # noqa: ASYNC110 - likewise
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)
+    return peer.socket.buffered
+
+
+async def test_a_message_in_many_small_pieces_costs_what_it_holds(tmp_path: Path) -> None:
+    async with running(tmp_path) as house, guest(house) as who:
+        text = json.dumps({"type": "req", "id": "p", "method": "echo", "params": {"text": "x" * 20_000}})
+        await who.socket.send(list(text))
+        assert (await who.answer("p"))["payload"]["text"] == "x" * 20_000
 
 
 async def test_a_stalled_reader_does_not_hold_up_the_farewell(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ CROWD: Final = 512
 """So many of all addresses."""
 
 RETRY_MS: Final = 1_000
-FAREWELL_S: Final = 5.0
+FAREWELL_S: Final = 2.0
 TICK_S: Final = frames.TICK_MS / 1000
 
 _CONNECT: Final = msgspec.json.Decoder(Connect)
@@ -203,7 +203,7 @@ class Gateway:
         self.hub.publish("device.pair.resolved", {**payload, "ts": self.clock.now_ms()})
 
     async def close(self, reason: str = "gateway stopping") -> None:
-        """Say goodbye to all, and wait until they are gone, or five seconds."""
+        """Say goodbye to all, and wait until they are gone, or two seconds."""
         self.phase = "draining"
         self.hub.publish("shutdown", {"reason": reason})
         for peer in (*self._knocking, *self.hub.peers.values()):

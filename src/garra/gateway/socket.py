@@ -65,8 +65,21 @@ class Framing(ServerProtocol):
 class Socket(asyncio.Protocol):
     """One connection after its HTTP upgrade, as uvicorn's `ws` protocol."""
 
-    __slots__ = ("_closing", "_crowd", "_guest", "_held", "_paused", "_pieces", "_porter", "_timer", "_transport",
-                 "_waiting", "_wire", "address")  # fmt: skip
+    __slots__ = (
+        "_closing",
+        "_crowd",
+        "_guest",
+        "_held",
+        "_paused",
+        "_pieces",
+        "_pong",
+        "_porter",
+        "_timer",
+        "_transport",
+        "_waiting",
+        "_wire",
+        "address",
+    )
 
     def __init__(self, porter: Porter, crowd: MutableSet[Any]) -> None:
         self._porter = porter
@@ -77,7 +90,8 @@ class Socket(asyncio.Protocol):
         self._waiting = 0
         self._paused = False
         self._closing = False
-        self._pieces: list[bytes] | None = None
+        self._pieces: bytearray | None = None
+        self._pong = b""
         self._timer: asyncio.TimerHandle | None = None
         self.address = ""
 
@@ -107,7 +121,10 @@ class Socket(asyncio.Protocol):
 
     def _flush(self) -> None:
         output = self._wire.data_to_send()
-        if output and not self._transport.is_closing():
+        ending = self._closing or self._wire.close_rcvd or self._wire.parser_exc
+        if output and self._paused and not ending:
+            self._pong = output[-1]  # only pongs come here; the last one answers for all
+        elif output and not self._transport.is_closing():
             self._transport.write(b"".join(output))
         if self._wire.parser_exc is not None or self._wire.handshake_exc is not None:
             self._fade()
@@ -146,18 +163,19 @@ class Socket(asyncio.Protocol):
             case Opcode.TEXT | Opcode.BINARY if frame.fin:
                 self._guest.received(bytes(frame.data))
             case Opcode.TEXT | Opcode.BINARY:
-                self._pieces = [bytes(frame.data)]
+                self._pieces = bytearray(frame.data)
             case Opcode.CONT:
                 self._continued(frame, self._guest)
             case Opcode.PONG:
                 self._guest.ponged()
 
     def _continued(self, frame: Frame, guest: Guest) -> None:
-        pieces = self._pieces or []
-        pieces.append(bytes(frame.data))
+        # One growing buffer: a list of many small pieces would cost many times what they hold.
+        pieces = bytearray() if self._pieces is None else self._pieces
+        pieces += frame.data
         self._pieces = None if frame.fin else pieces
         if frame.fin:
-            guest.received(b"".join(pieces))
+            guest.received(bytes(pieces))
 
     def widen(self) -> None:
         """The other side is known now: allow the full message size."""
@@ -208,6 +226,9 @@ class Socket(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._paused = False
+        if self._pong:
+            self._transport.write(self._pong)
+            self._pong = b""
         while self._held and not self._paused:
             parts = self._held.popleft()
             self._waiting -= sum(map(len, parts))
@@ -217,7 +238,7 @@ class Socket(asyncio.Protocol):
         """A ping with an empty payload."""
         if not self._closing:
             self._wire.send_ping(b"")
-            self._flush()
+            self._transport.write(b"".join(self._wire.data_to_send()))
 
     def close(self, code: int, reason: str = "") -> None:
         """Say goodbye after what waits, and give the other side a moment to answer."""

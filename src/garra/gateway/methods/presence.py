@@ -8,21 +8,13 @@ import msgspec
 
 from garra.core.errors import UserError
 from garra.gateway.method import ADMIN, READ, Caller, Method
-from garra.gateway.params import Params
 from garra.gateway.server import Gateway
-
-
-class Probed(Params, frozen=True):
-    """Whether to look closely; the snapshot is the same, gathered in the background."""
-
-    probe: bool = False
-    include_sensitive: bool = False
 
 
 def rows(gateway: Gateway) -> tuple[Method, ...]:
     """The rows, bound to one gateway."""
 
-    def health(host: Any, caller: Caller, params: Probed) -> msgspec.Raw:
+    def health(host: Any, caller: Caller, params: Any) -> msgspec.Raw:
         return gateway.health.read()
 
     def present(host: Any, caller: Caller, params: Any) -> list[dict[str, Any]]:
@@ -32,7 +24,7 @@ def rows(gateway: Gateway) -> tuple[Method, ...]:
         raise UserError("connect is only valid as the first request")
 
     return (
-        Method("health", READ, Probed, health),
+        Method("health", READ, None, health),
         Method("system-presence", READ, None, present),
         Method("connect", ADMIN, None, connect, advertised=False),
     )
