@@ -25,13 +25,14 @@ GRACE_S = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What a run may call: `modes` names each tool, `run` carries a call out.
+    """What a run may call: `modes` names each tool, `run` carries a call out, `hidden` are kept out of progress lines.
 
     `run` never raises but for cancellation; a tool's failure is a result with `is_error`.
     """
 
     modes: Mapping[str, Mode] = field(default_factory=dict)
     run: Callable[[ToolCall, Update], Awaitable[ToolResult]] | None = None
+    hidden: frozenset[str] = frozenset()
 
 
 def failed(call: ToolCall, now_ms: int, text: str, details: Any = None) -> ToolResult:
@@ -90,6 +91,7 @@ class _Run:
 
     def __init__(self, call: ToolCall, batch: Batch) -> None:
         self._call, self._batch = call, batch
+        self._hidden = call.name in batch.tools.hidden
         self._began = batch.clock.monotonic()
         self._result: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
         self._task: Task | None = None
@@ -97,7 +99,7 @@ class _Run:
         self._detach: Callable[[], None] = lambda: None
 
     def start(self, refusal: str) -> None:
-        self._batch.emit(ToolStarted(self._call))
+        self._batch.emit(ToolStarted(self._call, self._hidden))
         if refusal:
             self._end(self._failed(refusal))
             return
@@ -135,7 +137,7 @@ class _Run:
 
     def _update(self, partial: str) -> None:
         if not self._result.done():
-            self._batch.emit(ToolUpdated(self._call, partial))
+            self._batch.emit(ToolUpdated(self._call, partial, self._hidden))
 
     def _end(self, result: ToolResult) -> None:
         if self._result.done():
@@ -143,7 +145,7 @@ class _Run:
         self._detach()
         self._result.set_result(result)
         took = round((self._batch.clock.monotonic() - self._began) * 1000)
-        self._batch.emit(ToolEnded(self._call, result, took))
+        self._batch.emit(ToolEnded(self._call, result, took, self._hidden))
 
     def _failed(self, text: str) -> ToolResult:
         details = {"aborted": True} if self._batch.cancel.is_set else None

@@ -93,9 +93,10 @@ class MessageEnded:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool begins."""
+    """A tool begins. `hidden`: it is kept out of the lines that show progress."""
 
     call: ToolCall
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class ToolUpdated:
 
     call: ToolCall
     partial: str
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ class ToolEnded:
     call: ToolCall
     result: ToolResult
     duration_ms: int
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,7 +236,9 @@ class Assembler:
             return await parts.pipeline.call(call, context, update, scope)
 
         modes = parts.pipeline.modes(scope)
-        return Tools({name: mode for name, mode in modes.items() if name in names}, call)
+        infos = [parts.pipeline.info(name) for name in names]
+        hidden = frozenset(info.name for info in infos if info is not None and info.hidden)
+        return Tools({name: mode for name, mode in modes.items() if name in names}, call, hidden)
 
 
 def _looked_up(values: Any, path: str) -> Any:
