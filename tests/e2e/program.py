@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from garra.io.lock import holder
+from garra.testing.model_server import ModelServer
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,3 +90,60 @@ def speaking(url: str, **more: Any) -> dict[str, Any]:
         "agents": {"defaults": {"model": {"primary": "fake/fake"}}},
         **more,
     }
+
+
+@contextmanager
+def gateway(program: Program, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A gateway of the installation, from its being ready to its end by SIGTERM."""
+    log = (program.home / "gateway.log").open("ab")
+    process = subprocess.Popen(
+        program.argv("gateway", "run", "--port", "0", *words),
+        env=program.variables,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        cwd=program.home,
+    )
+    try:
+        awaited(lambda: port(program) is not None or process.poll() is not None)
+        assert process.poll() is None, (program.home / "gateway.log").read_text()
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(15)
+        log.close()
+
+
+def port(program: Program) -> int | None:
+    """Where the installation's gateway listens, None when none does."""
+    held = holder(program.state / "gateway.lock")
+    found = held.get("port") if held else None
+    return found if isinstance(found, int) and found else None
+
+
+def awaited(true: Callable[[], bool], seconds: float = 15.0) -> None:
+    """Wait until something is so; fail when it does not become so."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.02)
+
+
+@contextmanager
+def model(server: ModelServer) -> Iterator[ModelServer]:
+    """A model server in a thread of its own, for tests that wait for programs."""
+    ready, over = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        async with server:
+            ready.set()
+            await asyncio.to_thread(over.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    assert ready.wait(5)
+    try:
+        yield server
+    finally:
+        over.set()
+        thread.join(5)

@@ -23,8 +23,6 @@ def run(arguments: Sequence[str]) -> int:
         output.note(broken)
         return 1
     if os.isatty(0) and os.isatty(1):
-        if not here.paths.config_file.exists():
-            output.note(first_words(here))
         code: int = importlib.import_module(CHAT).run([])
         return code
     return answer(here, sys.stdin.read())
@@ -68,11 +66,4 @@ def broken_config(here: Place) -> str:
             f"Mend the file, or bring the last good one back:  {here.command} config restore",
             f"See what else is wrong:                          {here.command} doctor",
         )
-    )
-
-
-def first_words(here: Place) -> str:
-    return (
-        f"Nothing is set up yet in {here.paths.state}: Garra picks the model it finds and tells you which.\n"
-        f"To choose yourself: {here.command} onboard"
     )

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 HINTS = ("command", "path", "file_path", "pattern", "query", "url", "action", "name")
 HINT_LENGTH = 120
+KNOWN_MS = 50
+"""A stored answer that seems to have taken less was stamped when it began: how long it took is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +163,8 @@ class _History:
             text = "stopped" if stopped else str(message.get("errorMessage") or "the model failed")
             self.put(Notice(f"history:{at}:end", text, "quiet" if stopped else "bad"))
         elif message.get("stopReason") != "toolUse":
-            took = int(message.get("timestamp") or 0) - self.asked_at if self.asked_at else None
-            self.put(foot(f"history:{at}:foot", message, took))
+            took = int(message.get("timestamp") or 0) - self.asked_at if self.asked_at else 0
+            self.put(foot(f"history:{at}:foot", message, took if took >= KNOWN_MS else None))
 
     def _result(self, message: Mapping[str, Any]) -> None:
         key = f"tool:{message.get('toolCallId')}"

@@ -20,8 +20,6 @@ from garra.io.env import Environment
 
 def show(paths: Paths, env: Environment, asked: argparse.Namespace, wanted: Wanted | None) -> int:
     """Open the chat and give the exit code when it is left. `wanted` None: the agent lives in this process."""
-    start = f"garra --profile {paths.profile} gateway run" if paths.profile else "garra gateway run"
-    alone = (f"No gateway runs here, so the agent lives in this window. To keep it running: {start}",)
     port = inside(paths, env) if wanted is None else outside(paths, env, wanted)
     opening = Opening(
         session_key=asked.session,
@@ -29,12 +27,22 @@ def show(paths: Paths, env: Environment, asked: argparse.Namespace, wanted: Want
         model=asked.model,
         thinking=asked.thinking,
         message=asked.message,
-        notices=alone if wanted is None else (),
+        notices=first_words(paths) if wanted is None else (),
         history=max(1, asked.history_limit),
         theme=fitting(env.get("GARRA_THEME", ""), env.get("COLORFGBG", "")),
     )
     code = Chat(Backend(port), opening, SystemClock()).run()
     return code if isinstance(code, int) else 0
+
+
+def first_words(paths: Paths) -> tuple[str, ...]:
+    """What a person should know who talks to an agent in this window."""
+    garra = f"garra --profile {paths.profile}" if paths.profile else "garra"
+    alone = f"No gateway runs here, so the agent lives in this window. To keep it running: {garra} gateway run"
+    if paths.config_file.exists():
+        return (alone,)
+    new = f"Nothing is set up yet: Garra picks the model it finds and says which. To choose yourself: {garra} onboard"
+    return (new, alone)
 
 
 def outside(paths: Paths, env: Environment, wanted: Wanted) -> Port:

@@ -1,0 +1,141 @@
+"""The commands around the agent: set-up, state, devices, doctor, logs, shim, completion."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.program import Program, gateway, port, speaking
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+CUSTOM = (
+    "onboard",
+    "--non-interactive",
+    "--custom-base-url",
+    "http://127.0.0.1:9/v1/",
+    "--custom-api-key",
+    "${MY_KEY}",
+)
+
+
+@pytest.mark.req("BOOT-08")
+def test_onboard_writes_a_valid_configuration_and_keeps_what_stands_there(program: Program) -> None:
+    ran = program.run(*CUSTOM, "--custom-model-id", "m1", "--json")
+    assert ran.code == 0
+    assert ran.json["model"] == "custom/m1"
+    assert program.run("config", "validate").code == 0
+    first = json.loads(program.config.read_text())
+    assert first["models"]["providers"]["custom"]["apiKey"] == "${MY_KEY}"
+    token = first["gateway"]["auth"]["token"]
+    assert len(token) >= 32
+    program.config.write_text(
+        program.config.read_text().replace("{", '{\n  // mine\n  "ui": {"seamColor": "#123456"},', 1)
+    )
+    again = program.run(*CUSTOM, "--custom-model-id", "m2")
+    assert again.code == 0
+    text = program.config.read_text()
+    assert "// mine" in text
+    assert "#123456" in text
+    assert token in text
+    assert '"custom/m2"' in text
+
+
+def test_onboard_without_a_model_and_with_bad_words(program: Program) -> None:
+    assert program.run(*CUSTOM).code == 0
+    assert program.run("config", "validate").code == 0
+    wrong = program.run("onboard", "--non-interactive", "--custom-base-url", "ftp://x")
+    assert (wrong.code, wrong.out) == (1, "")
+    assert "http://" in wrong.err
+    assert program.run("onboard", "--non-interactive", "--custom-model-id", "m").code == 1
+    assert "terminal" in program.run("onboard").err
+
+
+@pytest.mark.req("COF-22")
+def test_the_shim_stands_in_the_originals_place(program: Program) -> None:
+    ran = program.run("shim", "--dir", str(program.home / "bin"), "--json")
+    assert ran.json == {"ok": True, "path": str(program.home / "bin" / "openclaw"), "onPath": False}
+    script = program.home / "bin" / "openclaw"
+    argv = [str(script), "onboard", "--non-interactive", "--custom-base-url", "http://127.0.0.1:9/v1"]
+    subprocess.run(argv, env=program.variables, check=True, capture_output=True, timeout=30)
+    folder = program.home / ".openclaw"
+    assert mode(folder) == 0o700
+    assert mode(folder / "openclaw.json") == 0o600
+    assert (folder / "workspace").is_dir()
+    assert not program.state.exists()
+    (folder / "skills").mkdir()
+    assert program.run("shim", "--dir", str(program.home / "bin")).code == 0
+    script.write_text("#!/bin/sh\n")
+    refused = program.run("shim", "--dir", str(program.home / "bin"))
+    assert (refused.code, "not ours" in refused.err) == (1, True)
+    assert program.run("shim", "--dir", str(program.home / "bin"), "--force").code == 0
+
+
+def test_state_health_and_calls_with_and_without_a_gateway(program: Program) -> None:
+    program.configure(**speaking("http://127.0.0.1:9", gateway={"auth": {"mode": "token", "token": "t"}}))
+    assert program.run("status", "--json").json["gateway"]["reachable"] is False
+    for words in (("health", "--json"), ("gateway", "call", "status", "--json")):
+        down = program.run(*words)
+        assert (down.code, down.json["error"]["type"], down.json["error"]["kind"]) == (
+            1,
+            "gateway_transport_error",
+            "refused",
+        )
+    with gateway(program) as process:
+        status = program.run("status", "--json").json
+        assert status["gateway"]["reachable"] is True
+        assert status["gateway"]["process"]["pid"] == process.pid
+        assert status["gateway"]["url"].endswith(f":{port(program)}")
+        assert program.run("health", "--json").json["ok"] is True
+        assert program.run("gateway", "status", "--json").json["ok"] is True
+        plain = program.run("gateway", "call", "sessions.list")
+        assert plain.out.startswith("Gateway call: sessions.list\n{")
+        unknown = program.run("gateway", "call", "no.such")
+        assert (unknown.code, unknown.out) == (1, "")
+        assert unknown.err == "Gateway call failed: unknown method: no.such\n"
+        assert program.run("gateway", "call", "health", "--params", "[").code == 1
+        devices = program.run("devices", "list", "--json")
+        assert (devices.code, devices.json["pending"]) == (0, [])
+        assert program.run("devices", "approve", "nobody").code == 1
+        wrong = program.run("gateway", "call", "health", "--url", f"ws://127.0.0.1:{port(program)}", "--token", "wrong")
+        assert (wrong.code, "token" in wrong.err) == (1, True)
+    assert any(json.loads(line)["message"] for line in program.run("logs", "--json").out.splitlines())
+
+
+def test_doctor_exits_by_what_it_finds_and_mends_it(program: Program) -> None:
+    program.configure(**speaking("http://127.0.0.1:9"))
+    program.run("config", "set", "gateway.port", "18790")
+    program.config.write_text('{"gateway": {\n  "port": }}')
+    broken = program.run("doctor", "--json")
+    assert (broken.code, broken.json["ok"]) == (1, False)
+    assert any("line 2" in row["what"] and "config restore" in row["how"] for row in broken.json["findings"])
+    mended = program.run("doctor", "--fix")
+    assert mended.code == 0
+    assert "brought the last good configuration back" in mended.out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_the_commands(program: Program, shell: str) -> None:
+    script = program.run("completion", shell).out
+    assert "onboard" in script
+    assert "install-local" in script
+    if shell == "bash":
+        asked = 'COMP_WORDS=(garra gateway ca); COMP_CWORD=2; _garra; echo "${COMPREPLY[*]}"'
+        ran = subprocess.run(
+            ["bash", "-c", f"{script}\n{asked}"], capture_output=True, text=True, check=True, timeout=10
+        )
+        assert ran.stdout == "call\n"
