@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
@@ -47,18 +48,42 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     await reader.readuntil(b"\r\n\r\n")
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecret")
     await writer.drain()
-    writer.close()
+
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
+
+
+@asynccontextmanager
+async def listening(serve: Serve, context: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+    """A server whose every connection is over when the block ends."""
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            await serve(reader, writer)
+        writer.transport.abort()
+
+    server = await asyncio.start_server(served, "127.0.0.1", 0, ssl=context)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await asyncio.sleep(0.02)  # the transports say goodbye
 
 
 @asynccontextmanager
 async def serving(certificate: Path) -> AsyncIterator[int]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     await asyncio.to_thread(context.load_cert_chain, certificate)
-    server = await asyncio.start_server(_answer, "127.0.0.1", 0, ssl=context)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
+    async with listening(_answer, context) as port:
+        yield port
 
 
 async def _tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -68,14 +93,13 @@ async def _tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
 
     async def pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        try:
-            while data := await source.read(65_536):
-                target.write(data)
-        except OSError:
-            pass
-        target.close()
+        while data := await source.read(65_536):
+            target.write(data)
 
-    await asyncio.gather(pass_on(reader, inner), pass_on(inner_reader, writer))
+    try:
+        await asyncio.gather(pass_on(reader, inner), pass_on(inner_reader, writer))
+    finally:
+        inner.transport.abort()
 
 
 async def read(certificate: Path, *, trusted: bool, proxy: str | None = None) -> bytes:
@@ -104,7 +128,5 @@ async def test_an_unknown_certificate_is_refused(certificate: Path) -> None:
 
 
 async def test_through_a_proxys_tunnel(certificate: Path) -> None:
-    proxy = await asyncio.start_server(_tunnel, "127.0.0.1", 0)
-    address = f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
-    assert await read(certificate, trusted=True, proxy=address) == b"secret"
-    proxy.close()
+    async with listening(_tunnel) as port:
+        assert await read(certificate, trusted=True, proxy=f"http://127.0.0.1:{port}") == b"secret"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterable
 from typing import Any
 
 import httpcore2
@@ -42,8 +41,8 @@ class Network(httpcore2.AsyncNetworkBackend):
         host: str,
         port: int,
         timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+        *_options: Any,
+        **_named: Any,
     ) -> httpcore2.AsyncNetworkStream:
         try:
             async with asyncio.timeout(timeout):
