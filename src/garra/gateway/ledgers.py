@@ -19,7 +19,8 @@ from garra.core.messages import Message, User
 
 LIFE_S = 300.0
 LIMIT = 1000
-FEW = 64
+SLACK = 100
+PRUNE_S = 10.0
 SESSIONS = 256
 
 
@@ -52,6 +53,7 @@ class Ledger:
     def __init__(self, now: Callable[[], float], reason: str) -> None:
         self._now = now
         self._reason = reason
+        self._pruned = now()
         self._claims: OrderedDict[str, Claim] = OrderedDict()
 
     def claim(self, key: str, asked: str) -> tuple[Claim, bool]:
@@ -84,9 +86,11 @@ class Ledger:
         return len(self._claims)
 
     def _prune(self) -> None:
-        if len(self._claims) < FEW:
+        now = self._now()
+        if now - self._pruned < PRUNE_S and len(self._claims) <= LIMIT + SLACK:
             return
-        limit, spare = self._now() - LIFE_S, len(self._claims) - LIMIT
+        self._pruned = now
+        limit, spare = now - LIFE_S, len(self._claims) - LIMIT
         ended = [(key, claim.done) for key, claim in self._claims.items() if claim.done is not None]
         for at, (key, done) in enumerate(ended):
             if at < spare or done < limit:
