@@ -15,6 +15,7 @@ from garra.io import log as logs
 from garra.io.env import Environment
 from tests.gateway.house import TOKEN, Refused
 from tests.gateway.standing import CONFIG, standing
+from tests.gateway.test_chat import final, message
 
 
 async def test_every_agent_says_which_model_answers(tmp_path: Path) -> None:
@@ -217,3 +218,25 @@ async def test_nothing_waits_and_the_lists_say_so(tmp_path: Path) -> None:
         assert await guest.call("taskSuggestions.list", {"agentId": "main"}) == {"suggestions": []}
         listed = await guest.call("commands.list", {"includeArgs": False})
         assert all("args" not in command for command in listed["commands"])
+
+
+async def test_usage_is_counted_from_what_was_said(tmp_path: Path) -> None:
+    async with standing(tmp_path) as gateway, gateway.guest() as guest:
+        for number in range(2):
+            await guest.call("chat.send", message("tool say hi", f"k{number}", f"agent:main:u{number}"))
+            await final(guest, f"k{number}")
+        every = await guest.call("sessions.usage", {"range": "all", "mode": "specific", "timeZone": "Asia/Tokyo"})
+        assert [row["key"] for row in every["sessions"]] == ["agent:main:u1", "agent:main:u0"]
+        assert every["totals"] == {
+            "input": 200, "output": 10, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 210, "totalCost": 0,
+        }  # fmt: skip
+        counted = every["aggregates"]
+        assert counted["messages"] == {
+            "total": 8, "user": 2, "assistant": 4, "toolCalls": 2, "toolResults": 2, "errors": 0,
+        }  # fmt: skip
+        assert counted["tools"]["tools"] == [{"name": "exec", "count": 2}]
+        one = await guest.call("sessions.usage", {"key": "u0", "startDate": "2000-01-01", "endDate": "2000-01-02"})
+        assert (one["sessions"][0]["usage"], one["totals"]["totalTokens"]) == (None, 0)
+        for bad in ({"startDate": "soon"}, {"mode": "specific", "timeZone": "Mars/Base"}):
+            with pytest.raises(Refused, match=r"no date|no time zone"):
+                await guest.call("sessions.usage", bad)

@@ -29,6 +29,7 @@ from garra.gateway.methods import (
     sessions_watch,
     status,
     tools,
+    usage,
     waiting,
 )
 from garra.gateway.server import Gateway
@@ -47,6 +48,7 @@ DOMAINS = (
     sessions_watch,
     status,
     tools,
+    usage,
     waiting,
 )
 
