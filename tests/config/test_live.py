@@ -55,6 +55,18 @@ async def test_edits_in_place_and_by_replacement_are_heard(here: Installation) -
 
 
 @pytest.mark.req("BOOT-15")
+async def test_a_file_that_is_emptied_changes_nothing(here: Installation) -> None:
+    await asyncio.to_thread(here.write, "KEY=kept", ".env")
+    live = await asyncio.to_thread(started, here, "{ gateway: { port: 1 } }")
+    async with watched(live) as heard:
+        await asyncio.to_thread(here.write, "\n")
+        await turned(live, valid=False)
+        assert (live.config.gateway.port, live.snapshot.env["KEY"]) == (1, "kept")
+        assert await asyncio.to_thread(live.paths.last_good.read_text) == "{ gateway: { port: 1 } }"
+        assert heard.empty()
+
+
+@pytest.mark.req("BOOT-15")
 async def test_a_file_that_breaks_leaves_the_old_configuration_serving(here: Installation) -> None:
     live = await asyncio.to_thread(started, here, "{ gateway: { port: 1 } }")
     async with watched(live) as heard:

@@ -24,7 +24,7 @@ def test_json5_with_comments_loads(here: Installation) -> None:
 def test_without_a_file_the_defaults_hold(here: Installation) -> None:
     found = here.load()
     assert (found.valid, found.exists, found.source, found.config.gateway.port) == (True, False, "defaults", 18789)
-    assert here.load("").valid
+    assert here.load("{}").valid
 
 
 @pytest.mark.req("BOOT-12", "COF-19")
@@ -226,6 +226,21 @@ def test_a_peek_sees_the_same_without_types(here: Installation) -> None:
     assert peek(here.paths, here.environment) == {"gateway": {"auth": {"token": "t"}, "port": 5}}
     here.write("{")
     assert peek(here.paths, here.environment) == {}
+
+
+@pytest.mark.req("BOOT-15")
+def test_a_peek_at_a_broken_file_sees_the_last_good_one(here: Installation) -> None:
+    keep(here.paths, here.load("{ gateway: { port: 5 } }"))
+    here.write("{")
+    assert peek(here.paths, here.environment) == {"gateway": {"port": 5}}
+
+
+@pytest.mark.req("BOOT-15")
+def test_the_last_good_configuration_serves_with_its_variables(here: Installation) -> None:
+    here.write("KEY=kept", ".env")
+    keep(here.paths, here.load('{ env: { vars: { OTHER: "too" } } }'))
+    found = here.load("{")
+    assert (found.source, found.env["KEY"], found.env["OTHER"]) == ("last-good", "kept", "too")
 
 
 def test_old_keys_are_read_as_todays(here: Installation) -> None:

@@ -27,6 +27,17 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+def test_an_emptied_file_is_restored_not_built_upon(here: Installation) -> None:
+    here.write("{ gateway: { port: 1 } }")
+    here.writer.set("gateway.port", 2)
+    here.write("")
+    with pytest.raises(ConfigInvalid, match="config restore"):
+        here.writer.set("logging.level", "debug")
+    assert here.writer.restore().config.gateway.port == 2
+    here.file.unlink()
+    assert here.writer.set("logging.level", "debug").config.logging.level == "debug"
+
+
 @pytest.mark.req("BOOT-14")
 def test_a_change_keeps_comments_order_and_unknown_keys(here: Installation) -> None:
     here.write(HAND)

@@ -135,8 +135,8 @@ class Live:
 
 
 def _serving(broken: Snapshot, old: Snapshot) -> Snapshot:
-    """The broken file's snapshot, with the configuration that served before and the files to watch."""
-    return replace(broken, config=old.config, source=old.source, included=broken.included or old.included)
+    """The broken file's snapshot, with what served before (its variables too) and the files to watch."""
+    return replace(broken, config=old.config, env=old.env, source=old.source, included=broken.included or old.included)
 
 
 def _why(snapshot: Snapshot) -> str:

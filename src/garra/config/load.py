@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from garra.config import source
 from garra.config.issue import Issue
 from garra.config.paths import Paths
 from garra.config.sections import Config
-from garra.config.source import Source, digest, interpret, read
+from garra.config.source import Source, digest, read
 from garra.config.validate import check
 from garra.core import json5
 from garra.core.errors import Unavailable
@@ -55,67 +56,52 @@ def load(paths: Paths, env: Mapping[str, str]) -> Snapshot:
     if found.valid:
         return found
     good = last_good(paths, environment)
-    return replace(found, config=good.config, source="last-good") if good is not None else found
+    return replace(found, config=good.config, env=good.env, source="last-good") if good is not None else found
 
 
-def snapshot_of(source: Source) -> Snapshot:
+def snapshot_of(text: Source) -> Snapshot:
     """What one text comes to, by itself; the defaults when it is not valid."""
-    checked = check(source.resolved, source.missing) if not source.issues else None
+    checked = check(text.resolved, text.missing) if not text.issues else None
     config = checked.config if checked is not None else None
-    issues = (*source.issues, *(checked.issues if checked is not None else ()))
-    warnings = (*source.notes, *(checked.warnings if checked is not None else ()))
+    issues = (*text.issues, *(checked.issues if checked is not None else ()))
+    warnings = (*text.notes, *(checked.warnings if checked is not None else ()))
     return Snapshot(
         config=config if config is not None else Config(),
         valid=config is not None,
-        exists=source.exists,
-        source="file" if config is not None and source.exists else "defaults",
-        raw=source.raw,
-        hash=digest(source.raw),
-        parsed=source.parsed,
-        merged=source.merged,
-        resolved=source.resolved,
-        issues=_placed(source, issues),
-        warnings=_placed(source, warnings),
-        included=tuple(source.files),
-        files=source.files,
-        env=source.env,
+        exists=text.exists,
+        source="file" if config is not None and text.exists else "defaults",
+        raw=text.raw,
+        hash=digest(text.raw),
+        parsed=text.parsed,
+        merged=text.merged,
+        resolved=text.resolved,
+        issues=_placed(text, issues),
+        warnings=_placed(text, warnings),
+        included=tuple(text.files),
+        files=text.files,
+        env=text.env,
     )
 
 
-def _placed(source: Source, issues: tuple[Issue, ...]) -> tuple[Issue, ...]:
+def _placed(text: Source, issues: tuple[Issue, ...]) -> tuple[Issue, ...]:
     """The issues with their lines in the main file."""
-    if not source.parsed or not any(found.at and not found.line for found in issues):
+    if not text.parsed or not any(found.at and not found.line for found in issues):
         return issues
     try:
-        root = json5.parse(source.raw)
+        root = json5.parse(text.raw)
     except json5.Broken:  # a leniency of the fast parser: no lines then
         return issues
     return tuple(
-        replace(found, line=json5.line_of(source.raw, root, found.at)) if found.at and not found.line else found
+        replace(found, line=json5.line_of(text.raw, root, found.at)) if found.at and not found.line else found
         for found in issues
     )
 
 
 def last_good(paths: Paths, env: Environment) -> Snapshot | None:
     """The last configuration that was valid, with the includes of that time; None when there is none to be had."""
-    try:
-        raw = atomic.read(paths.last_good)
-        found = snapshot_of(interpret(raw, paths, env, kept=_kept_files(paths)))
-    except (FileNotFoundError, Unavailable):
-        return None
-    return found if found.valid else None
-
-
-def _kept_files(paths: Paths) -> dict[str, str]:
-    try:
-        found = json.loads(atomic.read(_includes(paths)))
-    except (FileNotFoundError, Unavailable, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _includes(paths: Paths) -> Any:
-    return paths.last_good.with_name(paths.last_good.name + ".includes")
+    kept = source.last_good(paths, env)
+    found = snapshot_of(kept) if kept is not None else None
+    return found if found is not None and found.valid else None
 
 
 def keep(paths: Paths, snapshot: Snapshot) -> None:
@@ -123,11 +109,11 @@ def keep(paths: Paths, snapshot: Snapshot) -> None:
     if not snapshot.valid or not snapshot.exists or SENTINEL in snapshot.raw:
         return
     try:
-        same = atomic.read(paths.last_good) == snapshot.raw and _kept_files(paths) == dict(snapshot.files)
+        same = atomic.read(paths.last_good) == snapshot.raw and source.kept_files(paths) == dict(snapshot.files)
     except (FileNotFoundError, Unavailable):
         same = False
     if same:
         return
-    if snapshot.files or _includes(paths).exists():
-        atomic.write(_includes(paths), json.dumps(dict(snapshot.files)).encode())
+    if snapshot.files or source.includes(paths).exists():
+        atomic.write(source.includes(paths), json.dumps(dict(snapshot.files)).encode())
     atomic.write(paths.last_good, snapshot.raw.encode())

@@ -11,6 +11,11 @@ from garra.io.env import Environment
 
 
 def peek(paths: Paths, env: Mapping[str, str]) -> dict[str, Any]:
-    """The configuration as plain values, included and substituted; empty when the file is absent or broken."""
-    found = source.read(paths, env if isinstance(env, Environment) else Environment(env))
-    return {} if found.issues else found.resolved
+    """The configuration as plain values, included and substituted; empty when the file is absent.
+
+    When it is broken, the last good one: that is what a running gateway serves on.
+    """
+    environment = env if isinstance(env, Environment) else Environment(env)
+    found = source.read(paths, environment)
+    kept = source.last_good(paths, environment) if found.issues else found
+    return {} if kept is None or kept.issues else kept.resolved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
@@ -53,10 +54,32 @@ def read(paths: Paths, env: Environment) -> Source:
     return interpret(raw, paths, env)
 
 
+def last_good(paths: Paths, env: Environment) -> Source | None:
+    """The last text that was valid, with the includes of that time; None when there is none to be had."""
+    try:
+        return interpret(atomic.read(paths.last_good), paths, env, kept=kept_files(paths))
+    except (FileNotFoundError, Unavailable):
+        return None
+
+
+def kept_files(paths: Paths) -> dict[str, str]:
+    """The included files' texts that belong to the last good one."""
+    try:
+        found = json.loads(atomic.read(includes(paths)))
+    except (FileNotFoundError, Unavailable, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def includes(paths: Paths) -> FilePath:
+    """Where `kept_files` are kept."""
+    return paths.last_good.with_name(paths.last_good.name + ".includes")
+
+
 def interpret(raw: str, paths: Paths, env: Environment, kept: Mapping[str, str] | None = None) -> Source:
     """What a text would come to in the configuration file's place; `kept` replaces included files' texts."""
-    if not raw.strip():
-        return Source(raw, exists=True, env=_environment(paths, env, {}))
+    if not raw.strip():  # a truncated file, not a wish: whoever wants the defaults writes {} or removes it
+        return Source(raw, exists=True, issues=(Issue("", "the file is empty; an empty configuration is {}"),), env=env)
     try:
         parsed = include.decode(raw)
     except include.Unreadable as fault:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
@@ -87,12 +88,12 @@ class Writer:
     def apply(self, changes: Sequence[merge.Change], base_hash: str | None = None) -> Snapshot:
         """Make several changes at once, all or none."""
 
-        return self._write(lambda text: _edited(text, changes), base_hash, shrink=True)
+        return self._write(lambda text: _edited(self._filled(text), changes), base_hash, shrink=True)
 
     def patch(self, merged: dict[str, Any], base_hash: str | None = None) -> Snapshot:
         """Merge into the file: None removes a key, lists of objects with ids merge by id (`core.merge.patched`)."""
 
-        return self._write(lambda text: _merged(text, merged), base_hash)
+        return self._write(lambda text: _merged(self._filled(text), merged), base_hash)
 
     def replace(self, raw: str, base_hash: str | None = None, *, shrink: bool = False) -> Snapshot:
         """Put a whole new text in place; sentinels in it stand for what is stored.
@@ -104,7 +105,7 @@ class Writer:
     def restore(self) -> Snapshot:
         """Bring back the last good configuration. Raises NotFound when none was kept."""
         self._refuse_managed()
-        with self._locked():
+        with self._writing():
             good = last_good(self._paths, self._env)
             if good is None:
                 raise NotFound(f"no last good configuration is kept beside {self._paths.config_file}")
@@ -141,7 +142,7 @@ class Writer:
 
     def _write(self, edit: Edit, base_hash: str | None, *, shrink: bool = False) -> Snapshot:
         self._refuse_managed()
-        with self._locked():
+        with self._writing():
             draft = self._draft(edit, base_hash)
             if draft.after is draft.before:
                 return draft.before
@@ -159,6 +160,13 @@ class Writer:
             where = self._paths.config_file
             raise ConfigInvalid(f"{where} is broken: {fault}; mend it or run `garra config restore`") from fault
         return new if new.endswith("\n") else new + "\n"
+
+    def _filled(self, old: str) -> str:
+        """The text to edit, unless the file was emptied by accident: an edit would make the loss the new good one."""
+        if not old.strip() and self._paths.config_file.exists() and self._paths.last_good.exists():
+            where = self._paths.config_file
+            raise ConfigInvalid(f"{where} is empty: run `garra config restore`, or remove it to begin anew")
+        return old
 
     def _checked(self, new: str) -> Snapshot:
         after = snapshot_of(interpret(new, self._paths, self._env))
@@ -178,6 +186,11 @@ class Writer:
     def _refuse_managed(self) -> None:
         if self._paths.variable(self._env, "CONFIG_READONLY") == "1":
             raise Forbidden("the configuration is managed from outside (CONFIG_READONLY=1); change it there")
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with atomic.writing(self._paths.config_file), self._locked():
+            yield
 
     def _locked(self) -> lock.Lock:
         return lock.acquire(_beside(self._paths.config_file, ".lock"), {"pid": os.getpid()}, WAIT_S)
