@@ -144,3 +144,14 @@ def test_lasting_faults_do_not(kind: FailureKind) -> None:
 def test_a_long_wait_is_not_waited() -> None:
     assert failures.again(Failure(K.OVERLOADED, "", retry_after_ms=1_000), 1, shown=False) == 1_000
     assert failures.again(Failure(K.OVERLOADED, "", retry_after_ms=60_000), 1, shown=False) is None
+
+
+def test_a_rate_limit_is_waited_for_where_the_server_says_how_long() -> None:
+    assert failures.again(Failure(K.RATE_LIMIT, "", retry_after_ms=1_000), 1, shown=False) == 1_000
+    assert failures.again(Failure(K.RATE_LIMIT, "", retry_after_ms=1_000), 2, shown=False) is None
+    assert failures.again(Failure(K.RATE_LIMIT, "", retry_after_ms=30_000), 1, shown=False) is None
+
+
+def test_the_line_says_when_to_try_again() -> None:
+    message = failures.refused(429, "slow down", {"retry-after": "29.5"}).message
+    assert message == "too many requests; try again in 30 s or choose another model (HTTP 429: slow down)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -132,8 +133,8 @@ def refused(status: int, body: str, headers: Mapping[str, str] | None = None) ->
     Header names are lower case.
     """
     said, words = spoken(body)
-    kind = _kind(status, said + " " + words)
-    return Failure(kind, line(kind, said, status), status=status or None, retry_after_ms=_wait(headers or {}, body))
+    kind, wait = _kind(status, said + " " + words), _wait(headers or {}, body)
+    return Failure(kind, line(kind, said, status, wait), status=status or None, retry_after_ms=wait)
 
 
 def lost(kind: FailureKind, said: str = "") -> Failure:
@@ -155,21 +156,25 @@ def of(failure: Failure, provider: str, model: str) -> Failure:
     return replace(failure, message=message, provider=provider, model=model)
 
 
-def line(kind: FailureKind, said: str = "", status: int | None = None) -> str:
-    """One line for a person: what to do about `kind`, and what the server said, without secrets."""
+def line(kind: FailureKind, said: str = "", status: int | None = None, wait_ms: int | None = None) -> str:
+    """One line for a person: what to do about `kind`, when, and what the server said, without secrets."""
     words = re.sub(_KEYS, "[key]", " ".join(said.split()), flags=re.I)[:300]
     code = f"HTTP {status}" if status else ""
     detail = ": ".join(part for part in (code, words) if part)
     advice = _ADVICE.get(kind, "the call failed")
+    if wait_ms:
+        advice = advice.replace("again later", f"again in {math.ceil(wait_ms / 1_000)} s")
     return f"{advice} ({detail})" if detail else advice
 
 
 def again(failure: Failure, attempt: int, *, shown: bool) -> int | None:
     """Milliseconds to wait before call number `attempt` + 1, or None when it should not be made.
 
-    Once, for faults that pass by themselves, and only while nothing of the answer was shown. `attempt` counts from 1.
+    Once, for faults that pass by themselves (a rate limit only where the server says when), and only while nothing of
+    the answer was shown. `attempt` counts from 1.
     """
-    if attempt > 1 or shown or failure.kind not in _SOON:
+    soon = failure.kind in _SOON or (failure.kind is _Kind.RATE_LIMIT and failure.retry_after_ms is not None)
+    if attempt > 1 or shown or not soon:
         return None
     wait = failure.retry_after_ms if failure.retry_after_ms is not None else 250
     return wait if wait <= 2_000 else None
