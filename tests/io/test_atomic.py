@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -18,6 +19,22 @@ def mode(path: Path) -> int:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.ENOSPC, "free some space"),
+        (errno.EROFS, "read-only disk"),
+        (errno.EACCES, "rights"),
+        (errno.EIO, "error"),
+    ],
+)
+def test_a_refusal_to_write_says_where_and_what_to_do(tmp_path: Path, number: int, says: str) -> None:
+    with pytest.raises(Unavailable) as caught, atomic.writing(tmp_path):
+        raise OSError(number, os.strerror(number))
+    assert caught.value.message.startswith(f"{tmp_path} cannot be written: ")
+    assert says in caught.value.message
 
 
 @pytest.mark.req("COF-22")

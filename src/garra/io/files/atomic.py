@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from garra.core.errors import Unavailable
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
+
+_WORDS = {
+    errno.ENOSPC: "the disk is full: free some space, then try again",
+    errno.EDQUOT: "the disk quota is used up: free some space, then try again",
+    errno.EROFS: "it is on a read-only disk: make that writable, or choose another place with GARRA_STATE_DIR",
+    errno.EACCES: "its rights do not allow it: make it yours, or choose another place with GARRA_STATE_DIR",
+    errno.EPERM: "its rights do not allow it: make it yours, or choose another place with GARRA_STATE_DIR",
+}
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turns the system's refusal to write at `path` into a line for the owner. Raises Unavailable."""
+    try:
+        yield
+    except OSError as fault:
+        why = _WORDS.get(fault.errno or 0, fault.strerror or str(fault))
+        raise Unavailable(f"{path} cannot be written: {why}", retryable=True) from fault
 
 
 def folder(path: Path) -> None:

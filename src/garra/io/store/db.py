@@ -235,7 +235,7 @@ def statements(text: str) -> Iterator[str]:
 
 
 _REMEDIES: Sequence[tuple[tuple[str, ...], str]] = (
-    (("SQLITE_FULL",), "the disk is full: free some space, then try again"),
+    (("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"), "the disk is full: free some space, then try again"),
     (("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"), "it cannot be written: check its rights"),
     (("SQLITE_BUSY", "SQLITE_LOCKED"), "another program holds it: stop that program, then try again"),
     (("SQLITE_IOERR",), "the disk reports a fault"),
