@@ -95,6 +95,7 @@ async def test_tools_are_called_under_the_policy(tmp_path: Path) -> None:
         assert (await http.get(url)).status_code == 405
 
 
+@pytest.mark.req("GW-16")
 async def test_the_interfaces_are_not_there_until_switched_on(tmp_path: Path) -> None:
     async with standing(tmp_path, OFF) as gateway, gateway.http() as http, gateway.guest() as guest:
         for method, path in (("GET", "/v1/models"), ("POST", "/v1/chat/completions"), ("POST", "/v1/responses")):
