@@ -7,7 +7,7 @@ import logging
 import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -72,13 +72,14 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a command may set. `consent` asks the owner at a terminal; None where nobody sits. `tell` shows the owner a
-    line that is no answer.
+    line that is no answer. `step` times one named step of the building.
     """
 
     workspace: Path | None = None
     consent: Consent | None = None
     found: Found | None = None
     tell: Callable[[str], None] = log.info
+    step: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext()
 
 
 @dataclass(slots=True)
@@ -147,49 +148,83 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
     """The house, until the block ends. Raises UserError for a state folder that cannot be used."""
     options = options or Options()
     async with AsyncExitStack() as stack:
-        clock = SystemClock()
         found = options.found or await _find(paths, env, stack)
-        live, db, spawn = found.live, found.db, found.spawn
-        await db.open()
-        programs = Programs()
-        stack.push_async_callback(programs.close)
-        http = GuardedHttp(lambda: Via(live.config.proxy_url or None, live.config.ca_file or None))
-        stack.push_async_callback(http.close)
-        sessions = Sessions(db, paths.agents, clock, new_id)
-        await sessions.open()
-        stack.push_async_callback(sessions.close)
-        weights = LocalWeights(paths.state / "models", Fetcher(http, programs, env, _Progress(options.tell, clock)))
-        ports = _ports(paths, env, spawn, Doors(programs, http, weights))
-        plugins = await asyncio.to_thread(_plugins, paths, live, ports)
-        known = await asyncio.to_thread(_providers, plugins)
-        models = Models(lambda: live.config, ModelPorts(plugins.api, lambda: live.snapshot.env, spawn, clock), known)
-        tools = _Tools(plugins, await asyncio.to_thread(plugins.tools))
-        stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, paths, spawn)))
-        pipeline = Pipeline(lambda: tools.now, lambda scope: rights.layers(live.config, scope), clock)
-        sandboxes = list(plugins.sandboxes().values())
-        host = Host(str(paths.home), tuple(env.get("PATH", "").split(":")))
-        news = News()
-        supervisor = Supervisor(
-            programs, sandboxes, clock, spawn, new_id=short_id, consent=options.consent, notice=news.ended, host=host
+        building = _Building(paths, env, options, found, stack)
+        with options.step("stores"):
+            await building.stores()
+        with options.step("plugins"):
+            await building.find_plugins()
+        with options.step("models"):
+            await building.find_models()
+        with options.step("tools"):
+            await building.gather_tools()
+        yield await building.finished()
+
+
+class _Building:
+    """The house while it is built, one step after the other; each uses what those before it made."""
+
+    def __init__(self, paths: Paths, env: Environment, options: Options, found: Found, stack: AsyncExitStack) -> None:
+        self.paths, self.env, self.options, self.stack = paths, env, options, stack
+        self.live, self.db, self.spawn = found.live, found.db, found.spawn
+        self.clock = SystemClock()
+        self.news = News()
+        self.calls = _Calls()
+
+    async def stores(self) -> None:
+        await self.db.open()
+        self.sessions = Sessions(self.db, self.paths.agents, self.clock, new_id)
+        await self.sessions.open()
+        self.stack.push_async_callback(self.sessions.close)
+
+    async def find_plugins(self) -> None:
+        live = self.live
+        self.programs = Programs()
+        self.stack.push_async_callback(self.programs.close)
+        self.http = GuardedHttp(lambda: Via(live.config.proxy_url or None, live.config.ca_file or None))
+        self.stack.push_async_callback(self.http.close)
+        fetcher = Fetcher(self.http, self.programs, self.env, _Progress(self.options.tell, self.clock))
+        self.weights = LocalWeights(self.paths.state / "models", fetcher)
+        ports = _ports(self.paths, self.env, self.spawn, Doors(self.programs, self.http, self.weights))
+        self.plugins = await asyncio.to_thread(_plugins, self.paths, live, ports)
+
+    async def find_models(self) -> None:
+        live = self.live
+        known = await asyncio.to_thread(_providers, self.plugins)
+        ports = ModelPorts(self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock)
+        self.models = Models(lambda: live.config, ports, known)
+
+    async def gather_tools(self) -> None:
+        live = self.live
+        tools = _Tools(self.plugins, await asyncio.to_thread(self.plugins.tools))
+        self.stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, self.paths, self.spawn)))
+        self.pipeline = Pipeline(lambda: tools.now, lambda scope: rights.layers(live.config, scope), self.clock)
+        self.supervisor = Supervisor(
+            self.programs,
+            list(self.plugins.sandboxes().values()),
+            self.clock,
+            self.spawn,
+            new_id=short_id,
+            consent=self.options.consent,
+            notice=self.news.ended,
+            host=Host(str(self.paths.home), tuple(self.env.get("PATH", "").split(":"))),
         )
-        stack.push_async_callback(supervisor.close)
-        calls = _Calls()
+        self.stack.push_async_callback(self.supervisor.close)
+
+    async def finished(self) -> House:
         prompts = prompt.Prompts(await asyncio.to_thread(prompt.sections))
         parts = Parts(
-            paths, env, live, clock, sessions, models, pipeline, supervisor, prompts, news, lambda _: calls,
-            options.workspace,
+            self.paths, self.env, self.live, self.clock, self.sessions, self.models, self.pipeline, self.supervisor,
+            prompts, self.news, lambda _: self.calls, self.options.workspace,
         )  # fmt: skip
         assembler = Assembler(parts)
-        runs = _runs(
-            parts,
-            assembler,
-            spawn,
-            _first_pick(models, Scout(http, weights, live.snapshot.env), Told(db, options.tell)),
-        )
-        stack.push_async_callback(runs.close)
-        yield House(
-            paths, env, live, clock, spawn, db, sessions, models, plugins, pipeline, supervisor, assembler, runs,
-            programs, http, calls,
+        scout = Scout(self.http, self.weights, self.live.snapshot.env)
+        first_pick = _first_pick(self.models, scout, Told(self.db, self.options.tell))
+        runs = _runs(parts, assembler, self.spawn, first_pick)
+        self.stack.push_async_callback(runs.close)
+        return House(
+            self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
+            self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
         )  # fmt: skip
 
 

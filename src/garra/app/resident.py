@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -124,44 +125,55 @@ class _Resident:
             self._log(live)
         with trace.step("auth"):
             spare = door.new_token()
-            self._door(live.config, spare)
+            way_in = self._door(live.config, spare)
         with trace.step("bind"):
-            hosts, number = self._hosts(live.config), self._port(live.config)
-            door.check_bind(self._door(live.config, spare), hosts, number, self.paths.prefix)
-            sockets = port.bind(hosts, number)
+            sockets = self._bind(live.config, way_in)
             number = sockets[0].getsockname()[1]
             held.update({**self._info(began), "port": number})
         with trace.step("secrets"):
             for issue in live.snapshot.warnings:
                 log.warning("%s: %s", issue.path, issue.message)
+        with trace.step("server"):
+            found, gateway, opening = await self._listen(live, way_in, sockets)
+        options = Options(found=found, step=trace.step)
+        house = self.house = await self.stack.enter_async_context(opened(self.paths, self.env, options))
+        with trace.step("methods"):
+            await gateway.devices.load()
+            host = self._host(house, gateway, number, began)
+            registry = self._connect(host, house, gateway)
+            opening.app = application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry))
+            await gateway.health.refresh()
+        live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
+        found.spawn(live.watch(), "configuration watch")
+        with trace.step("ready"):
+            self._greet(host, house, gateway, registry)
+        self._announce(gateway, trace, number, spare)
+        found.spawn(self._prepare(house), "model family")
+
+    def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:
+        """The listening sockets; none where the door would stand open."""
+        hosts, number = self._hosts(config), self._port(config)
+        door.check_bind(way_in, hosts, number, self.paths.prefix)
+        sockets = port.bind(hosts, number)
+        for listening in sockets:
+            self.stack.callback(listening.close)
+        return sockets
+
+    async def _listen(
+        self, live: Live, way_in: door.Door, sockets: list[socket.socket]
+    ) -> tuple[Found, Gateway, Opening]:
+        """Answer on the port, though only with `not yet` before the house stands."""
         spawn = await self.stack.enter_async_context(Tasks())
         db = Database(self.paths.db)
         self.stack.push_async_callback(db.close)
         devices = Devices(Shelf(db, "devices"), Shelf(db, "device-requests"), self.clock)
-        gateway = self.gateway = Gateway(
-            self._door(live.config, spare), devices, self.clock, spawn, version=__version__
-        )
+        gateway = self.gateway = Gateway(way_in, devices, self.clock, spawn, version=__version__)
         opening = Opening()
         server = self.server = port.Server(gateway, opening)
         await server.start(sockets)
+        self.stack.push_async_callback(server.close)
         spawn(gateway.pulse(), "gateway pulse")
-        with trace.step("server"):
-            house = self.house = await self.stack.enter_async_context(
-                opened(self.paths, self.env, Options(found=Found(live, db, spawn)))
-            )
-            await devices.load()
-        with trace.step("methods"):
-            host = self._host(house, gateway, number, began)
-            registry = self._connect(host, house, gateway)
-            opening.app = application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry))
-        with trace.step("stores"):
-            await gateway.health.refresh()
-        live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
-        spawn(live.watch(), "configuration watch")
-        with trace.step("ready"):
-            self._greet(host, house, gateway, registry)
-        self._announce(gateway, trace, number, spare)
-        spawn(self._prepare(house), "model family")
+        return Found(live, db, spawn), gateway, opening
 
     async def _prepare(self, house: House) -> None:
         """Load what the first turn would otherwise wait for, once the start is over."""
@@ -173,9 +185,10 @@ class _Resident:
 
     def _lock(self, began: int) -> lock.Lock:
         """The state folder is ours alone."""
-        atomic.folder(self.paths.state)
         try:
-            held = lock.acquire(self.paths.lock, self._info(began))
+            with atomic.writing(self.paths.state):
+                atomic.folder(self.paths.state)
+                held = lock.acquire(self.paths.lock, self._info(began))
         except Conflict as conflict:
             holder = (conflict.details or {}).get("holder") or {}
             where = f" on port {holder['port']}" if holder.get("port") else ""
@@ -198,6 +211,10 @@ class _Resident:
         live.subscribe(lambda _old, _new: kept.hide(view.known_secrets(live.snapshot)))
         for issue in live.snapshot.issues:
             log.error("%s: %s", issue.path or self.paths.config_file, issue.message)
+        if not live.snapshot.valid:
+            good = live.snapshot.source == "last-good"
+            serves = "the last good configuration serves" if good else "there is no last good one, the defaults serve"
+            log.error("%s is not valid: %s", self.paths.config_file, serves)
 
     def _door(self, config: Config, spare: str) -> door.Door:
         env = dict(self.env)

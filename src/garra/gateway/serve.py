@@ -33,12 +33,12 @@ STEPS: Final = (
     "auth",
     "bind",
     "secrets",
-    "plugins",
     "server",
-    "methods",
     "stores",
-    "channels",
-    "automation",
+    "plugins",
+    "models",
+    "tools",
+    "methods",
     "ready",
 )
 """What a start consists of, in this order."""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from garra.core import lanes
-from garra.core.errors import Failure, FailureKind, UserError
+from garra.core.errors import Failure, FailureKind, Unavailable, UserError
 from garra.core.events import Ending, RunBody, RunEnded, RunEvent
 from garra.core.ids import RunId, SessionId, SessionKey
 from garra.core.lanes import Reason
@@ -64,11 +64,14 @@ class Runs:
     async def submit(self, turn: Turn) -> Run:
         """Accept a turn and give its run, which may have to wait. The same run id gives the same run.
 
-        A turn that begins at once is on disk when this returns. Raises UserError for what cannot be run.
+        A turn that begins at once is on disk when this returns. Raises UserError for what cannot be run, Unavailable
+        while the process is stopping.
         """
         known = self._runs.get(turn.run_id)
         if known is not None:
             return known
+        if self._closing:
+            raise Unavailable("The gateway is stopping; send it again when it is back.", retryable=True)
         entering = self._entering.get(turn.run_id)
         if entering is not None:
             return await asyncio.shield(entering)

@@ -15,6 +15,7 @@ from garra.core.messages import Image, Text, ToolCall, ToolResult
 from garra.core.policy import Decision, Layer, Verdict
 from garra.domains.tools.pipeline import MAX_IMAGES, MAX_TEXT, Block, Gated, Pending, Pipeline, Scope, bounded
 from garra.io.clock import SystemClock
+from garra.sdk.stream import UNPARSED
 from garra.sdk.tool import Call, Result, Tool, ToolContext, ToolInfo, Update
 from tests.builtin.tools.place import context
 
@@ -98,6 +99,14 @@ async def test_arguments_that_do_not_fit_are_told_and_the_next_call_works() -> N
     assert not tool.calls
     assert (await called(pipeline, count="2")).text == "xx"
     assert tool.calls == [{"count": 2}]
+
+
+async def test_arguments_that_are_no_object_are_told_even_to_a_tool_that_takes_anything() -> None:
+    anything = Counter(info=replace(COUNTER, parameters={"type": "object"}))
+    result = await called(house(anything), **{UNPARSED: '{"count": 1'})
+    assert result.is_error
+    assert result.text == "The arguments of counter are no JSON object. Send them again as one."
+    assert anything.calls == []
 
 
 async def test_a_tool_mends_its_own_slips_first() -> None:

@@ -18,6 +18,7 @@ from garra.core.messages import Content, Image, Text, ToolCall, ToolResult
 from garra.core.policy import Decision, Face, Layer, Verdict
 from garra.sdk.model import ToolSpec
 from garra.sdk.ports import Clock
+from garra.sdk.stream import UNPARSED
 from garra.sdk.tool import Call, Origin, Prepares, Tool, ToolContext, ToolInfo, Update
 
 log = logging.getLogger(__name__)
@@ -203,6 +204,8 @@ class Pipeline:
 def fitted(tool: Tool, call: ToolCall) -> ToolCall:
     """`call` with arguments that fit the tool's schema. Raises BadArguments."""
     arguments: Mapping[str, Any] = call.arguments
+    if set(arguments) == {UNPARSED}:
+        raise BadArguments(f"The arguments of {call.name} are no JSON object. Send them again as one.")
     if isinstance(tool, Prepares):
         arguments = tool.prepare(arguments)
     mended, faults = schema.check(tool.info.parameters, dict(arguments))
