@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from garra.app.first import FirstPick, Progress, Told
 from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
@@ -43,7 +44,6 @@ from garra.io.files import atomic
 from garra.io.http.door import GuardedHttp
 from garra.io.process.door import Programs
 from garra.io.store.db import Database
-from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
 from garra.runs import rights
 from garra.runs.assemble import Assembler, Parts
@@ -183,7 +183,7 @@ class _Building:
         self.stack.push_async_callback(self.programs.close)
         self.http = GuardedHttp(lambda: Via(live.config.proxy_url or None, live.config.ca_file or None))
         self.stack.push_async_callback(self.http.close)
-        fetcher = Fetcher(self.http, self.programs, self.env, _Progress(self.options.tell, self.clock))
+        fetcher = Fetcher(self.http, self.programs, self.env, Progress(self.options.tell, self.clock))
         self.weights = LocalWeights(self.paths.state / "models", fetcher)
         ports = _ports(self.paths, self.env, self.spawn, Doors(self.programs, self.http, self.weights))
         self.plugins = await asyncio.to_thread(_plugins, self.paths, live, ports)
@@ -219,7 +219,7 @@ class _Building:
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)
-        first_pick = _first_pick(self.models, scout, Told(self.db, self.options.tell))
+        first_pick = FirstPick(self.models, scout, self.http, Told(self.db, self.options.tell))
         runs = _runs(parts, assembler, self.spawn, first_pick)
         self.stack.push_async_callback(runs.close)
         return House(
@@ -289,47 +289,6 @@ class _Tools:
     async def _again(self, paths: Paths, config: Config) -> None:
         await asyncio.to_thread(_scan, self._plugins, paths, config)
         self.now = await asyncio.to_thread(self._plugins.tools)
-
-
-class _Progress:
-    """Tells how far a download is, at most every two seconds."""
-
-    def __init__(self, tell: Callable[[str], None], clock: SystemClock) -> None:
-        self._tell, self._clock = tell, clock
-        self._told = float("-inf")
-
-    def __call__(self, done: int, total: int, source: str) -> None:
-        now = self._clock.monotonic()
-        if now - self._told >= 2 or done >= total:
-            self._told = now
-            self._tell(f"Fetching the model from {source}: {done >> 20} of {total >> 20} MB")
-
-
-class Told:
-    """Tells the owner something long once, and briefly when it is so again."""
-
-    def __init__(self, db: Database, tell: Callable[[str], None]) -> None:
-        self._shelf = Shelf(db, "told")
-        self._tell = tell
-
-    async def __call__(self, key: str, words: str, brief: str) -> None:
-        known = await self._shelf.get(key)
-        self._tell(brief if known else words)
-        if not known:
-            await self._shelf.set(key, True)
-
-
-def _first_pick(models: Models, scout: Scout, told: Told) -> Callable[[Turn], Awaitable[None]]:
-    """Finds a model for a turn that names none where none is configured, once, and says which."""
-    turn_by_turn = asyncio.Lock()
-
-    async def pick(turn: Turn) -> None:
-        async with turn_by_turn:
-            if not (turn.model or models.picked or models.primary(turn.agent_id)):
-                found = await scout.pick(models)
-                await told(f"model {found.how} {found.ref}", found.words, f"Using {found.ref}.")
-
-    return pick
 
 
 def _runs(parts: Parts, assembler: Assembler, spawn: Tasks, first_pick: Callable[[Turn], Awaitable[None]]) -> Runs:
