@@ -121,11 +121,11 @@ def port(program: Program) -> int | None:
     return found if isinstance(found, int) and found else None
 
 
-def awaited(true: Callable[[], bool], seconds: float = 15.0) -> None:
-    """Wait until something is so; fail when it does not become so."""
+def awaited(true: Callable[[], bool], seconds: float = 15.0, what: Callable[[], str] = lambda: "it") -> None:
+    """Wait until something is so; fail, with what was waited for, when it does not become so."""
     end = time.monotonic() + seconds
     while not true():
-        assert time.monotonic() < end, "it did not come about in time"
+        assert time.monotonic() < end, f"did not come about in {seconds} s: {what()}"
         time.sleep(0.02)
 
 

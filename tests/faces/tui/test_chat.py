@@ -149,6 +149,27 @@ async def test_a_lost_link_is_said_and_what_is_written_meanwhile_is_sent_when_it
         assert len(port.said("sessions.subscribe")) == 2
 
 
+async def test_what_is_written_before_the_connection_stands_is_not_lost() -> None:
+    port = Memory()
+    app = Chat(Backend(port), Opening(message="and this first"), SystemClock())
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(Composer).post_message(Composer.Sent("hurried"))
+        await until(pilot, lambda: len(port.said("chat.send")) == 2)
+        assert {sent["message"] for sent in port.said("chat.send")} == {"and this first", "hurried"}
+        assert {sent["sessionKey"] for sent in port.said("chat.send")} == {MAIN}
+        await until(pilot, lambda: len(app.query(SaidView)) == 2)
+
+
+async def test_a_question_of_the_house_is_put_to_the_person() -> None:
+    port = Memory()
+    async with chatting(port) as (app, pilot):
+        for keys, answer in ((["enter"], False), (["down", "enter"], True), (["escape"], False)):
+            asked = asyncio.ensure_future(port.ask("May commands run on this machine itself?"))
+            await until(pilot, lambda: isinstance(app.screen, Picker))
+            await pilot.press(*keys)
+            assert await asked is answer
+
+
 async def test_slash_commands_are_offered_and_done() -> None:
     port = Memory()
     async with chatting(port) as (app, pilot):

@@ -11,18 +11,17 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static, TextArea
 
 from garra.client.quick import fresh
 from garra.client.wire import Event, Link
 from garra.core.errors import GarraError
-from garra.faces.tui import commands
+from garra.faces.tui import commands, standing
 from garra.faces.tui.backend import NOTICE, Backend, Choice
 from garra.faces.tui.composer import Composer
 from garra.faces.tui.conversation import Conversation
-from garra.faces.tui.items import Facts, Item, Notice, duration, of_history
+from garra.faces.tui.items import Facts, Item, Notice, of_history
 from garra.faces.tui.picker import Picker
 from garra.faces.tui.theme import INK, PAPER
 from garra.faces.tui.transcript import Transcript
@@ -85,6 +84,7 @@ class Chat(App[int]):
         self._waiting: list[tuple[str, str]] = []
         self._notices = 0
         self._leaving = False
+        self._begun = False
 
     def compose(self) -> ComposeResult:
         yield Static(id="head")
@@ -127,8 +127,10 @@ class Chat(App[int]):
         if self._opening.model:
             await self._backend.set_model(self._talk.session_key, self._opening.model)
             await self._look()
+        self._begun = True
         if self._opening.message:
-            await self._send(self._opening.message)
+            self._waiting.insert(0, (fresh(), self._opening.message))
+        await self._catch_up()
 
     async def _go(self, session_key: str, keep: Sequence[str] = ()) -> None:
         """Show a conversation from its history."""
@@ -198,6 +200,10 @@ class Chat(App[int]):
         await self._backend.subscribe()
         await self._go(self._talk.session_key)
         await self._notice("Connected again.")
+        await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        """Send what was written while there was nobody to send it to."""
         waiting, self._waiting = self._waiting, []
         for run_id, text in waiting:
             await self.query_one(Transcript).put(self._talk.asked(run_id, text, self._clock.now_ms()))
@@ -208,7 +214,7 @@ class Chat(App[int]):
         await self.query_one(Transcript).put(self._talk.asked(run_id, text, self._clock.now_ms()))
         self.query_one(Transcript).anchor()
         self._tell()
-        if self._link is not None and self._link.state != "connected":
+        if not self._begun or (self._link is not None and self._link.state != "connected"):
             self._waiting.append((run_id, text))
             return
         await self._deliver(run_id, text)
@@ -377,25 +383,7 @@ class Chat(App[int]):
     def _tell(self) -> None:
         """Say how things stand."""
         title = self._facts.title or self._talk.session_key
-        head = Content.assemble(("Garra", "bold $foreground"), "  ", title, "  ", self._backend.where)
-        self.query_one("#head", Static).update(head)
-        self.query_one("#facts", Static).update(self._standing())
-        self.query_one("#doing", Static).update(self._doing())
-
-    def _standing(self) -> Content:
-        state = self._link.state if self._link else "connecting"
-        link = {"connected": "connected", "connecting": "connecting …"}.get(state)
-        parts = [Content(link) if link else Content.styled("not connected", "$warning")]
-        facts = self._facts
-        parts += [Content(part) for part in (self._agent, facts.model, facts.thinking) if part and part != "off"]
-        if facts.tokens:
-            window = f" of {facts.window:,}" if facts.window else ""
-            parts.append(Content(f"{facts.tokens:,}{window} tokens"))
-        return Content("  ").join(parts)
-
-    def _doing(self) -> Content:
-        run = self._talk.busy
-        if run is not None:
-            doing = f"{run.doing} {duration(self._clock.now_ms() - run.began)}"
-            return Content.assemble((doing, "$accent"), "  Esc stops")
-        return Content("ctrl+c again leaves" if self._leaving else "/help")
+        now = self._clock.now_ms()
+        self.query_one("#head", Static).update(standing.head(title, self._backend.where))
+        self.query_one("#facts", Static).update(standing.facts(self._link, self._agent, self._facts))
+        self.query_one("#doing", Static).update(standing.doing(self._talk.busy, now, leaving=self._leaving))

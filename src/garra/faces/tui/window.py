@@ -31,8 +31,9 @@ def show(paths: Paths, env: Environment, asked: argparse.Namespace, wanted: Want
         history=max(1, asked.history_limit),
         theme=fitting(env.get("GARRA_THEME", ""), env.get("COLORFGBG", "")),
     )
-    code = Chat(Backend(port), opening, SystemClock()).run()
-    return code if isinstance(code, int) else 0
+    screen = Chat(Backend(port), opening, SystemClock())
+    screen.run()
+    return screen.return_code or 0
 
 
 def first_words(paths: Paths) -> tuple[str, ...]:
