@@ -248,6 +248,17 @@ def test_thoughts_are_a_stream_of_their_own() -> None:
     assert not story.of("chat")
 
 
+@pytest.mark.req("TOOL-01")
+def test_a_hidden_tool_has_no_progress_lines() -> None:
+    shown = Story().tell(ToolStarted(CALL), ToolUpdated(CALL, "h"), ToolEnded(CALL, RESULT, 13))
+    hidden = Story().tell(
+        ToolStarted(CALL, hidden=True), ToolUpdated(CALL, "h", hidden=True), ToolEnded(CALL, RESULT, 13, hidden=True)
+    )
+    assert {"item", "command_output"} <= set(shown.names())
+    assert set(hidden.names()) == {"tool"}
+    assert all(p["data"]["hideFromChannelProgress"] for p in hidden.of("agent"))
+
+
 def test_a_chatty_tool_is_paced_and_only_its_end_is_repeated() -> None:
     story = Story().tell(ToolStarted(CALL))
     for at in range(5):

@@ -47,7 +47,7 @@ from garra.io.store.db import Database
 from garra.io.tasks import Tasks
 from garra.runs import rights
 from garra.runs.assemble import Assembler, Parts
-from garra.runs.drive import Driver
+from garra.runs.drive import Driver, said
 from garra.runs.news import News
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
@@ -309,6 +309,8 @@ def _runs(parts: Parts, assembler: Assembler, spawn: Tasks, first_pick: Callable
 
     async def keep(run: Run) -> None:
         transcript = await parts.sessions.transcript(run.session_key)
+        if said(transcript.messages(), run.prompt):
+            return  # the run is resumed after a crash
         entry = await transcript.append(run.prompt)
         runs.emit(run, EntryStored(entry.body))
 

@@ -79,6 +79,10 @@ def meta(call: ToolCall) -> str:
     return ""
 
 
+HIDDEN = {"hideFromChannelProgress": True}
+"""Told of a tool that is kept out of the lines that show progress."""
+
+
 class RunView:
     """The wire side of one run. `phases`: whether its starter is shown what happens before the model speaks."""
 
@@ -133,7 +137,7 @@ class RunView:
             case EntryStored():
                 return [self._stored(body.entry)]
             case ToolStarted():
-                return [*self.flush(ts, now), *self._tool_start(body.call, ts)]
+                return [*self.flush(ts, now), *self._tool_start(body, ts)]
             case ToolUpdated():
                 return self._tool_update(body, ts, now)
             case ToolEnded():
@@ -224,9 +228,13 @@ class RunView:
         payload = {"sessionKey": self.session_key, "agentId": self.agent_id, "entry": entry}
         return Emit("session.message", payload, "watchers")
 
-    def _tool_start(self, call: ToolCall, ts: int) -> list[Emit]:
+    def _tool_start(self, body: ToolStarted, ts: int) -> list[Emit]:
+        """Progress lines (`item`) and the call itself (`tool`); a hidden tool has no lines."""
+        call = body.call
         self._calls[call.id] = (ts, 0.0)
         start = {"phase": "start", "name": call.name, "toolCallId": call.id, "args": dict(call.arguments)}
+        if body.hidden:
+            return [self.agent("tool", {**start, **HIDDEN}, ts, "tool")]
         return [
             self.agent("item", {**_item(call), "phase": "start", "status": "running", "startedAt": ts}, ts),
             self.agent("tool", start, ts, "tool"),
@@ -241,6 +249,8 @@ class RunView:
         text = body.partial[-SHOWN:]
         partial = {"content": [{"type": "text", "text": text}], "details": {"status": "running", "tail": text}}
         update = {"phase": "update", "name": call.name, "toolCallId": call.id, "partialResult": partial}
+        if body.hidden:
+            return [self.agent("tool", {**update, **HIDDEN}, ts, "tool")]
         sent = [
             self.agent("tool", update, ts, "tool"),
             self.agent("item", {**_item(call), "phase": "update", "status": "running"}, ts),
@@ -262,6 +272,8 @@ class RunView:
             answer["details"] = result.details
         shown = {"phase": "result", "name": call.name, "toolCallId": call.id, "meta": meta(call)}
         ended = {**shown, "isError": result.is_error, "commandBearing": call.name in COMMANDS, "result": answer}
+        if body.hidden:
+            return [self.agent("tool", {**ended, **HIDDEN}, ts, "tool")]
         sent = [
             self.agent("tool", ended, ts, "tool"),
             self.agent(

@@ -83,8 +83,9 @@ class _Drive:
         driver.emit(run, RunPhase("preparing_context"))
         prompts = self._prompts(brief)
         self._kept = {id(prompt) for prompt in prompts if prompt.meta}
+        history, prompts = _split(self._setup.transcript.messages(), prompts)
         work = loop.Loop(
-            _before(self._setup.transcript.messages(), prompts),
+            history,
             self._stream,
             driver.clock,
             driver.spawn,
@@ -186,14 +187,27 @@ class _Drive:
 
 
 RECENT = 64
-"""How far back the prompts of a run are looked for: they were stored last."""
+"""How far back the prompts of a run are looked for: they were stored last, but for a run that is resumed."""
 
 
-def _before(messages: Messages, prompts: Sequence[User]) -> Messages:
-    """The history without the run's own prompts, which the loop adds itself."""
+def _split(messages: Messages, prompts: tuple[User, ...]) -> tuple[Messages, tuple[User, ...]]:
+    """(history, prompts) as the loop takes them: it adds the prompts behind the history itself.
+
+    Where the model has begun to answer already, the run is resumed: all is history, and nothing is left to say.
+    """
     own = {prompt.meta["idempotencyKey"] for prompt in prompts if prompt.meta}
-    recent = tuple(message for message in messages[-RECENT:] if message.meta.get("idempotencyKey") not in own)
-    return messages[:-RECENT] + recent
+    recent = messages[-RECENT:]
+    begun = next((at for at, message in enumerate(recent) if message.meta.get("idempotencyKey") in own), None)
+    if begun is not None and any(not isinstance(message, User) for message in recent[begun:]):
+        return messages, tuple(prompt for prompt in prompts if not prompt.meta)
+    kept = tuple(message for message in recent if message.meta.get("idempotencyKey") not in own)
+    return messages[:-RECENT] + kept, prompts
+
+
+def said(messages: Messages, prompt: User) -> bool:
+    """Whether a run's prompt is in the history already."""
+    key = prompt.meta["idempotencyKey"]
+    return any(message.meta.get("idempotencyKey") == key for message in messages[-RECENT:])
 
 
 def _result(message: Assistant) -> str:

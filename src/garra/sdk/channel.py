@@ -65,7 +65,7 @@ class Media:
 class Inbound:
     """One event of the platform.
 
-    `id` is the platform's message or event id, unique in its chat. `mentioned`: the bot was addressed (by name, reply or
+    `id` is the platform's message or event id, unique in its chat. `mentioned`: the bot was addressed (name, reply or
     command). `own`: the bot said it itself. `data` is a button's value. `reply_to` the id of the message answered, with
     its words where known. `raw` is the platform's event, for the record.
     """
@@ -96,7 +96,7 @@ class Ignored:
 
 
 Receive = Callable[[Inbound | Ignored], Awaitable[None]]
-"""Await it before the platform is told or a cursor moves: when it returns, the event is on disk. A duplicate is fine."""
+"""Await it before the platform is told or a cursor moves: when it returns, the event is on disk. Twice is fine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ API = 1
 """The version of this contract. A manifest that asks for a newer one is refused with words."""
 
 Kind = Literal["channel", "api", "provider", "tool", "memory", "context", "sandbox", "leaf", "hooks", "plugin"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 FILES = ("manifest.toml", "openclaw.plugin.json")
 _ID = re.compile(r"^[a-z0-9][a-z0-9._-]{0,63}$")
 _MODULE = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
@@ -83,9 +84,7 @@ def _own(body: Mapping[str, Any], where: str) -> Manifest:
         raise ManifestInvalid(
             f"{where}: written for plugin contract {body['api']}; this Garra speaks {API}. Update Garra."
         )
-    kind = body.get("kind")
-    if kind not in get_args(Kind):
-        raise ManifestInvalid(f"{where}: kind is {kind!r}; one of {', '.join(get_args(Kind))}")
+    kind = _kind(body.get("kind"), where)
     listed = body.get("part", body.get("tool", []))
     if "module" in body:
         listed = [{"name": body.get("provides", body.get("id")), "module": body["module"]}, *listed]
@@ -118,6 +117,13 @@ def _original(body: Mapping[str, Any], where: str) -> Manifest:
         version=str(body.get("version", "")),
         runtime="python" if python else "node",
     )
+
+
+def _kind(value: Any, where: str) -> Kind:
+    for kind in KINDS:
+        if kind == value:
+            return kind
+    raise ManifestInvalid(f"{where}: kind is {value!r}; one of {', '.join(KINDS)}")
 
 
 def _checked_id(value: Any, where: str) -> str:

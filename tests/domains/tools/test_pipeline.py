@@ -63,6 +63,7 @@ async def called(
     return await pipeline.call(ToolCall("c1", name, arguments), context(), seen.append)
 
 
+@pytest.mark.req("TOOL-01")
 async def test_a_call_and_its_updates() -> None:
     updates: list[str] = []
     result = await called(house(Counter()), updates=updates, count=3)
@@ -70,6 +71,7 @@ async def test_a_call_and_its_updates() -> None:
     assert (result.call_id, result.name, updates) == ("c1", "counter", ["counting"])
 
 
+@pytest.mark.req("TOOL-01")
 async def test_a_tool_that_raises_gives_an_error_result() -> None:
     refused = await called(house(Counter(error=ToolFailed("no such thing", details={"path": "x"}))), count=1)
     assert (refused.text, refused.is_error) == ("no such thing", True)

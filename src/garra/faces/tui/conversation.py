@@ -114,7 +114,7 @@ class Conversation:
             case "thinking":
                 run.doing = "thinking"
                 return [Thought(f"thought:{run.run_id}:{data.get('itemId', '')}", str(data.get("text", "")))]
-            case "tool":
+            case "tool" if not data.get("hideFromChannelProgress"):
                 return self._tool(run, data, int(payload.get("ts") or now_ms))
             case "lifecycle" if data.get("phase") == "waiting-approval":
                 run.doing = "waiting for approval"
