@@ -254,8 +254,8 @@ def test_a_hidden_tool_has_no_progress_lines() -> None:
     hidden = Story().tell(
         ToolStarted(CALL, hidden=True), ToolUpdated(CALL, "h", hidden=True), ToolEnded(CALL, RESULT, 13, hidden=True)
     )
-    assert {"item", "command_output"} <= set(shown.names())
-    assert set(hidden.names()) == {"tool"}
+    assert {"item", "command_output", "tool"} == {told["stream"] for told in shown.of("agent")}
+    assert {"tool"} == {told["stream"] for told in hidden.of("agent")}
     assert all(p["data"]["hideFromChannelProgress"] for p in hidden.of("agent"))
 
 
