@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from garra import app
 from garra.core.errors import UserError
-from garra.faces.cli import parsing, place, table
+from garra.faces.cli import output, parsing, place, table
+from garra.io.process import respawn
+
+DRAIN_S = 330.0
+"""A gateway that is told to end lets running work end first, up to 315 seconds."""
 
 BINDS = ("loopback", "lan", "auto", "custom", "tailnet")
 
@@ -24,10 +29,16 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--allow-unconfigured", action="store_true", help="start without a configuration (it always may)"
     )
+    parser.add_argument(
+        "--restart", action="store_true", help="begin again when it dies; for where no service manager runs"
+    )
     asked = parser.parse_args(list(arguments))
     if asked.port is not None and not 0 <= asked.port < 65_536:
         raise UserError(f"--port: {asked.port} is no port; a port is a number from 1 to 65535")
     here = place.here()
+    if asked.restart and respawn.wanted(here.env):
+        care = respawn.Care(patience_s=DRAIN_S, again=True, tell=lambda line: output.note(f"garra: {line}"))
+        return respawn.watch([sys.executable, "-P", "-m", "garra", "gateway", "run", *arguments], here.env, care)
     return app.serve(
         here.paths,
         here.env,
