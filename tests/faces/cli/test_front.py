@@ -51,6 +51,7 @@ def test_the_commit_is_found_loose_packed_detached_and_in_a_worktree(tmp_path: P
     assert head(str(tmp_path)) == COMMIT[:7]
 
 
+@pytest.mark.req("BOOT-03")
 def test_the_fast_answers(tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path)}
     assert (fast.answer("--version", env) or "").startswith("Garra ")
@@ -59,6 +60,7 @@ def test_the_fast_answers(tmp_path: Path) -> None:
     assert fast.answer("--version", {**env, fast.DISABLED: "1"}) is None
 
 
+@pytest.mark.req("BOOT-03")
 @pytest.mark.parametrize("text", ["{plugins: {entries: {}}}", '{"$include": "./more.json"}'])
 def test_help_is_not_answered_fast_when_plugins_may_have_a_say(tmp_path: Path, text: str) -> None:
     (tmp_path / ".garra").mkdir()

@@ -273,14 +273,14 @@ class Chat(App[int]):
 
     async def _sessions(self, rest: str) -> None:
         await self._choose(
-            "Conversations", await self._backend.sessions(self._agent), self._talk.session_key, rest, self._go
+            "Conversations", await self._backend.sessions(self._agent), self._talk.session_key, said=rest, then=self._go
         )
 
     async def _agents(self, rest: str) -> None:
         async def go(agent_id: str) -> None:
             await self._go(f"agent:{agent_id}:main")
 
-        await self._choose("Agents", await self._backend.agents(), self._agent, rest, go)
+        await self._choose("Agents", await self._backend.agents(), self._agent, said=rest, then=go)
 
     async def _models(self, rest: str) -> None:
         async def choose(ref: str) -> None:
@@ -288,7 +288,7 @@ class Chat(App[int]):
             await self._notice(f"From here on {ref} answers.")
             await self._look()
 
-        await self._choose("Models", await self._backend.models(self._agent), self._facts.model, rest, choose)
+        await self._choose("Models", await self._backend.models(self._agent), self._facts.model, said=rest, then=choose)
 
     async def _think(self, rest: str) -> None:
         async def choose(level: str) -> None:
@@ -297,9 +297,11 @@ class Chat(App[int]):
             await self._notice(f"Thinking: {level}.")
             await self._look()
 
-        await self._choose("Thinking", [Choice(level, level) for level in LEVELS], self._facts.thinking, rest, choose)
+        await self._choose(
+            "Thinking", [Choice(level, level) for level in LEVELS], self._facts.thinking, said=rest, then=choose
+        )
 
-    async def _choose(self, title: str, choices: list[Choice], current: str, said: str, then: Any) -> None:
+    async def _choose(self, title: str, choices: list[Choice], current: str, *, said: str, then: Any) -> None:
         """What was said, else what is picked from the list, goes to `then`; nothing when the list is left."""
         if said:
             await then(said)
