@@ -149,7 +149,7 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
     options = options or Options()
     async with AsyncExitStack() as stack:
         found = options.found or await _find(paths, env, stack)
-        building = _Building(paths, env, options, found, stack)
+        building = _Building(paths, env, options, found=found, stack=stack)
         with options.step("stores"):
             await building.stores()
         with options.step("plugins"):
@@ -164,7 +164,9 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
 class _Building:
     """The house while it is built, one step after the other; each uses what those before it made."""
 
-    def __init__(self, paths: Paths, env: Environment, options: Options, found: Found, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, paths: Paths, env: Environment, options: Options, *, found: Found, stack: AsyncExitStack
+    ) -> None:
         self.paths, self.env, self.options, self.stack = paths, env, options, stack
         self.live, self.db, self.spawn = found.live, found.db, found.spawn
         self.clock = SystemClock()
@@ -207,7 +209,9 @@ class _Building:
             new_id=short_id,
             consent=self.options.consent,
             notice=self.news.ended,
-            host=Host(str(self.paths.home), tuple(self.env.get("PATH", "").split(":"))),
+            host=Host(
+                str(self.paths.home), tuple(self.env.get("PATH", "").split(":")), tuple(map(str, self.paths.private))
+            ),
         )
         self.stack.push_async_callback(self.supervisor.close)
 
