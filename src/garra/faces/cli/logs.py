@@ -78,6 +78,7 @@ def readable(line: str) -> str:
     text = f"{when} {level:<5} {entry.get('subsystem', '')}: {entry['message']}"
     if entry.get("error"):
         text += f"\n{entry['error']}"
+    text = output.harmless(text)
     return output.painted(text, TONES[level]) if level in TONES else text
 
 

@@ -40,9 +40,14 @@ def colours(stream: int = 1) -> bool:
     return os.isatty(stream) and not env.get("NO_COLOR") and env.get("TERM", "") != "dumb"
 
 
+def harmless(text: str) -> str:
+    """Another's words for a terminal: without the control characters that could steer it."""
+    return "".join(letter for letter in text if letter in "\n\t" or not (letter < " " or "\x7f" <= letter < "\xa0"))
+
+
 def table(rows: Sequence[Sequence[str]], heads: Sequence[str]) -> str:
     """Columns under their heads, as wide as what stands in them; the last one is not padded."""
-    lines = [heads, *rows]
+    lines = [heads, *([harmless(cell).replace("\n", " ") for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
     shown = ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
     return "\n".join([painted(shown[0], "quiet"), *shown[1:]])
@@ -62,10 +67,11 @@ class Answer:
         self._stream = stream
 
     def text(self, text: str) -> None:
-        _write(self._stream, f"{text}\n")
+        """Words for a person, or whatever reads them."""
+        _write(self._stream, f"{harmless(text) if os.isatty(self._stream) else text}\n")
 
     def json(self, value: Any) -> None:
-        self.text(json.dumps(value, indent=2, ensure_ascii=False))
+        _write(self._stream, f"{json.dumps(value, indent=2, ensure_ascii=False)}\n")
 
 
 @contextmanager

@@ -34,6 +34,7 @@ class Conversation:
         self.running: dict[str, Running] = {}
         self.mine: set[str] = set()
         self._tools: dict[str, Tool] = {}
+        self._calls: dict[str, str] = {}
         self._began: dict[str, int] = {}
         self._ended: set[str] = set()
 
@@ -88,8 +89,11 @@ class Conversation:
     def _end(self, run: Running, payload: Mapping[str, Any], now_ms: int) -> list[Item]:
         self._ended.add(run.run_id)
         self.running.pop(run.run_id, None)
-        stopped = [self._tools.pop(key) for key in [*self._tools] if self._tools[key].state == "running"]
-        items: list[Item] = [replace(tool, state="failed") for tool in stopped]
+        items: list[Item] = []
+        for key, tool in self._tools.items():
+            if tool.state == "running" and key.startswith(f"tool:{run.run_id}:"):
+                self._tools[key] = stopped = replace(tool, state="failed")
+                items.append(stopped)
         match payload.get("state"):
             case "final":
                 text = text_of((payload.get("message") or {}).get("content"))
@@ -128,9 +132,12 @@ class Conversation:
         return [Words(key, str(data.get("text", "")))]
 
     def _tool(self, run: Running, data: Mapping[str, Any], ts: int) -> list[Item]:
-        key = f"tool:{data.get('toolCallId')}"
-        known = self._tools.get(key) or Tool(key, str(data.get("name", "")), hint(data.get("args")))
-        began = self._began.setdefault(key, ts)
+        call = f"{run.run_id}:{data.get('toolCallId')}"
+        place = self._calls.get(call)
+        if place is None or (data.get("phase") == "start" and self._tools[place].state != "running"):
+            place = self._calls[call] = f"tool:{call}:{len(self._tools)}"  # a model may use an id again
+        known = self._tools.get(place) or Tool(place, str(data.get("name", "")), hint(data.get("args")))
+        began = self._began.setdefault(place, ts)
         match data.get("phase"):
             case "start":
                 run.doing = f"using {known.name}"
@@ -139,7 +146,7 @@ class Conversation:
             case "result":
                 run.doing = "waiting for the model"
                 known = _finished(known, data, ts - began)
-        self._tools[key] = known
+        self._tools[place] = known
         return [known]
 
     def _message(self, payload: Mapping[str, Any]) -> list[Item]:

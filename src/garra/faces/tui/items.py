@@ -129,6 +129,7 @@ def of_history(messages: Iterable[Mapping[str, Any]]) -> list[Item]:
 @dataclass(slots=True)
 class _History:
     items: dict[str, Item] = field(default_factory=dict)
+    calls: dict[str, str] = field(default_factory=dict)
     asked_at: int = 0
 
     def put(self, item: Item) -> None:
@@ -157,7 +158,8 @@ class _History:
                 case "thinking" if part.get("thinking"):
                     self.put(Thought(key, part["thinking"]))
                 case "toolCall":
-                    self.put(Tool(f"tool:{part.get('id')}", str(part.get("name", "")), hint(part.get("arguments"))))
+                    self.calls[str(part.get("id"))] = key  # some models give each turn's first call the same id
+                    self.put(Tool(key, str(part.get("name", "")), hint(part.get("arguments"))))
         if message.get("stopReason") in {"error", "aborted"}:
             stopped = message.get("stopReason") == "aborted"
             text = "stopped" if stopped else str(message.get("errorMessage") or "the model failed")
@@ -167,7 +169,8 @@ class _History:
             self.put(foot(f"history:{at}:foot", message, took if took >= KNOWN_MS else None))
 
     def _result(self, message: Mapping[str, Any]) -> None:
-        key = f"tool:{message.get('toolCallId')}"
+        call = str(message.get("toolCallId"))
+        key = self.calls.get(call, f"history:{len(self.items)}:{call}")
         called = self.items.get(key)
         details = message.get("details")
         ms = details.get("durationMs") if isinstance(details, Mapping) else None
