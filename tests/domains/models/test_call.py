@@ -43,6 +43,14 @@ async def test_a_key_changed_between_two_calls_counts_at_once(at: Desk) -> None:
     assert [seen.key for seen in at.server.requests] == ["k", "fresh"]
 
 
+async def test_a_key_that_the_server_repeats_is_blotted_out(at: Desk) -> None:
+    at.configure(at.provider(apiKey="Zq81fLm0pasWd77"))
+    at.server.then(Fail(401, "Zq81fLm0pasWd77 is no key of ours"))
+    failed = await failure(at.models.stream(at.request("fake/m")))
+    assert "[key] is no key of ours" in failed.failure.message
+    assert "Zq81fLm0" not in f"{failed.failure} {failed.message}"
+
+
 async def test_a_key_of_the_environment(at: Desk) -> None:
     at.configure({"models": {"providers": {"groq": {"baseUrl": f"{at.server.url}/v1"}}}})
     at.env["GROQ_API_KEY"] = "g"

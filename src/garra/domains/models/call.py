@@ -72,7 +72,7 @@ class Call:
         try:
             async for event in inner:
                 if isinstance(event, Failed):
-                    return event
+                    return _without(secret, event)
                 self._stream.push(_priced(event, request.model) if isinstance(event, Done) else event)
         finally:
             inner.abort()
@@ -93,6 +93,15 @@ class Call:
             return request
         first, between = max(request.timeout_first_s, _SLOW_S), max(request.timeout_between_s, _PAUSE_S)
         return replace(request, timeout_first_s=first, timeout_between_s=between)
+
+
+def _without(secret: str | None, failed: Failed) -> Failed:
+    """The same with the key blotted out: servers repeat it in what they say is wrong with it. A short one is none."""
+    if not secret or len(secret) < 8 or secret not in failed.failure.message + (failed.message.error or ""):
+        return failed
+    error = failed.message.error and failed.message.error.replace(secret, "[key]")
+    told = failed.failure.message.replace(secret, "[key]")
+    return Failed(replace(failed.message, error=error), replace(failed.failure, message=told))
 
 
 def _priced(done: Done, model: Model) -> Done:
