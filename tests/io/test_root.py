@@ -54,6 +54,30 @@ def bad_paths(root: Root, outside: Path) -> list[str]:
     ]  # fmt: skip
 
 
+def test_what_is_closed_is_not_there_for_tools(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / ".garra" / "agents").mkdir(parents=True)
+    (home / ".garra" / "garra.json").write_bytes(SECRET)
+    (home / "deep").mkdir()
+    (home / "deep" / "key").write_bytes(SECRET)
+    (home / "open").write_bytes(b"text")
+    (home / ".garrard").write_bytes(b"text")
+    (tmp_path / "link").symlink_to(home)
+    root = Root(tmp_path / "link", [home / ".garra", home / "deep" / "key", home / "absent", "/etc/passwd"])
+    for path in (".garra/garra.json", ".GARRA/garra.json", f"{home}/.garra/garra.json", "deep/key", "./.garra//x"):
+        for act in (lambda p: root.read(p, 99), lambda p: root.write(p, b"x"), root.remove, root.entries, root.stat):
+            with pytest.raises(ToolFailed, match="own"):
+                act(path)
+    for moved in (".garra", "deep", ""):
+        with pytest.raises(ToolFailed, match="own"):
+            root.rename(moved, "elsewhere")
+    with pytest.raises(ToolFailed, match="own"):
+        root.rename("open", "absent")
+    assert [found.path for found in root.entries("")] == [".garrard", "deep", "open"]
+    assert [found.path for found in root.walk("", 99)] == [".garrard", "open"]
+    assert ((home / ".garra" / "garra.json").read_bytes(), root.read(".garrard", 9)) == (SECRET, b"text")
+
+
 def test_no_bad_path_is_read_written_or_followed(root: Root, outside: Path) -> None:
     for path in bad_paths(root, outside):
         with pytest.raises(ToolFailed):

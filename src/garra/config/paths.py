@@ -60,6 +60,18 @@ class Paths:
         return self.state / f"{self.config_file.name}.last-good"
 
     @property
+    def private(self) -> tuple[Path, ...]:
+        """What no tool may see or touch where a workspace lies above it: the state folder and the configuration."""
+        file = self.config_file
+        beside = (file.with_name(file.name + suffix) for suffix in ("", ".bak", ".broken", ".lock"))
+        return (self.state, *beside)
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """The names in the state folder that can be no workspace."""
+        return frozenset({"agents", "media", "logs", "extensions", "skills", "models"})
+
+    @property
     def compat(self) -> bool:
         """Whether this installation stands in OpenClaw's place."""
         return self.prefix == "OPENCLAW"

@@ -172,7 +172,8 @@ class Assembler:
         place = self._places.get((agent_id, str(folder)))
         if place is None:
             parts = self.parts
-            files = Root(str(folder))
+            _refuse_own(folder, parts.paths)
+            files = Root(str(folder), parts.paths.private)
             marker = parts.paths.agents / agent_id / "workspace.json"
             seed = not config.agents.defaults.skip_bootstrap and parts.workspace is None
             workspace = Workspace(files, marker, parts.clock, seed=seed)
@@ -239,6 +240,14 @@ class Assembler:
         infos = [parts.pipeline.info(name) for name in names]
         hidden = frozenset(info.name for info in infos if info is not None and info.hidden)
         return Tools({name: mode for name, mode in modes.items() if name in names}, call, hidden)
+
+
+def _refuse_own(folder: Path, paths: Paths) -> None:
+    """Raises UserError for a workspace in which the agent would find the gateway's own files. Blocks."""
+    real, state = folder.resolve(), paths.state.resolve()
+    if real != state and not (real.is_relative_to(state) and real.relative_to(state).parts[0] in paths.reserved):
+        return
+    raise UserError(f"{folder} is the gateway's own and no workspace; set agents.defaults.workspace to another folder")
 
 
 def _looked_up(values: Any, path: str) -> Any:

@@ -19,6 +19,7 @@ class Plan:
 
     `argv` starts with an absolute path. `workspace` is a real path, seen inside at that same path; `workdir` is it or
     below it. `env` is the whole environment of the command. `terminal` is true when it gets a terminal of its own.
+    `closed` are real paths below the workspace of what exists there and must not be seen inside; a folder's ends in /.
     """
 
     argv: tuple[str, ...]
@@ -27,6 +28,7 @@ class Plan:
     env: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
     terminal: bool = False
+    closed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,13 @@ Probe = Callable[[Sequence[str]], Awaitable[Probed]]
 
 
 class Sandbox(Protocol):
-    """One way to shut a command in. It is made with the keyword argument `probe` (a `Probe`)."""
+    """One way to shut a command in. It is made with the keyword argument `probe` (a `Probe`).
+
+    `hides`: it can close places of the workspace (`Plan.closed`); a plan that needs this is not given to another.
+    """
 
     name: str
+    hides: bool
 
     async def available(self) -> Availability:
         """Try it for real, once; the host keeps the answer."""

@@ -32,10 +32,13 @@ class Inside:
     def __init__(self, programs: Programs, sandbox: Sandbox, workspace: Path) -> None:
         self.programs, self.sandbox, self.workspace = programs, sandbox, workspace
 
-    async def run(self, command: str, *, network: bool = False, timeout_s: float = 10) -> Finished:
+    async def run(
+        self, command: str, *, network: bool = False, closed: tuple[str, ...] = (), timeout_s: float = 10
+    ) -> Finished:
         where = str(self.workspace)
         env = environment(where, {}, terminal=False)
-        wrapped = self.sandbox.wrap(Plan(("/bin/bash", "-c", command), where, where, env, network))
+        plan = Plan(("/bin/bash", "-c", command), where, where, env, network, closed=closed)
+        wrapped = self.sandbox.wrap(plan)
         start = Start(wrapped.argv, wrapped.cwd, wrapped.env, keep=not wrapped.closed, wrapper=wrapped.closed)
         return await self.programs.run(start, timeout_s=timeout_s)
 
@@ -72,6 +75,25 @@ async def test_the_workspace_is_at_its_own_path_and_is_ours_after(inside: Inside
     kept = inside.workspace / "kept"
     assert kept.read_text() == "x\n"
     assert kept.stat().st_uid == os.getuid()
+
+
+@pytest.mark.needs("bwrap")
+async def test_closed_places_are_not_there_and_stay_where_they_are(programs: Programs, tmp_path: Path) -> None:
+    inside = Inside(programs, Bubblewrap(probe=probe_by(programs)), tmp_path)
+    assert (await inside.sandbox.available()).ok
+    own = inside.workspace / "a" / "b" / "own"
+    own.mkdir(parents=True)
+    (own / "key").write_text("SECRET")
+    (inside.workspace / "a" / "file").write_text("SECRET")
+    closed = (f"{own}/", str(inside.workspace / "a" / "file"))
+    attack = (
+        "cat a/b/own/key a/file; ls -A a/b/own; echo x > a/b/own/key; echo x > a/file; rm -rf a/b/own a/file; "
+        "mv a moved; mv a/b moved; mv a/b/own moved; cat moved/*/* moved/* ; echo fine > a/b/other; cat a/b/other"
+    )
+    ran = await inside.run(attack, closed=closed)
+    assert b"SECRET" not in ran.output
+    assert b"fine" in ran.output
+    assert ((own / "key").read_text(), (inside.workspace / "a" / "file").read_text()) == ("SECRET", "SECRET")
 
 
 async def test_programs_work(inside: Inside) -> None:

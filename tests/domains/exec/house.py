@@ -27,6 +27,7 @@ class NoBox:
     """A sandbox that this machine lacks."""
 
     name = "none"
+    hides = False
 
     async def available(self) -> Availability:
         return Availability(False, "no box here", "buy one")

@@ -13,8 +13,9 @@ from garra.core.errors import ToolFailed
 from garra.core.execplan import Settings
 from garra.core.ids import SessionKey
 from garra.domains.exec.boxes import probe_by
-from garra.domains.exec.supervisor import KEPT
+from garra.domains.exec.supervisor import KEPT, Host
 from garra.sdk.ports import Launch
+from garra.sdk.sandbox import Availability
 from tests.domains.exec.house import MAIN, ON_HOST, OTHER, House, NoBox, silent
 
 MARK = "sleep 4321"
@@ -310,3 +311,29 @@ async def test_a_pattern_that_never_ends_costs_a_child(house: House) -> None:
         await commands.match("(", [("x", b"")], 1)
     with pytest.raises(ToolFailed, match="took more than"):
         await commands.match("(a+)+$", [("x", b"a" * 64 + b"!")], 1)
+
+
+@pytest.mark.needs("bwrap")
+async def test_the_gateways_own_files_are_not_there_for_commands(house: House) -> None:
+    own = house.workspace / "own"
+    own.mkdir()
+    (own / "key").write_text("SECRET")
+    supervisor = house.boxed()
+    supervisor.host = Host(private=(str(own), str(own / "key"), str(house.workspace / "absent"), "/etc/passwd"))
+    ran = await house.commands(supervisor).run(Launch("cat own/key; ls -A; rm -rf own; echo x > own/key"), silent)
+    assert "SECRET" not in ran.output
+    assert (own / "key").read_text() == "SECRET"
+    assert not (house.workspace / "absent").exists()
+
+
+async def test_a_sandbox_that_cannot_hide_them_is_given_no_command(house: House) -> None:
+    class Poor(NoBox):
+        async def available(self) -> Availability:
+            return Availability(True)
+
+    supervisor = house.supervisor([Poor()])
+    own = house.workspace / "own"
+    own.mkdir()
+    supervisor.host = Host(private=(str(own),))
+    with pytest.raises(ToolFailed, match="cannot hide it; install bubblewrap"):
+        await house.commands(supervisor).run(Launch("cat own/key"), silent)

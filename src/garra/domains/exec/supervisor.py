@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from garra.core import execplan
@@ -37,10 +37,13 @@ Notice = Callable[[SessionKey, Ran], None]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What commands on the machine itself are given: the owner's home and where programs are."""
+    """The machine: what commands on it are given (the owner's home, where programs are), and the `private` places of
+    the gateway's own that no command in a sandbox may see.
+    """
 
     home: str = "/"
     path: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
 
 
 class Supervisor:
@@ -137,6 +140,11 @@ class Commands:
             )
         sandbox = await self._sandbox(launch)
         plan = await asyncio.to_thread(self._plan, launch, shut_in=sandbox is not None)
+        if plan.closed and sandbox and not sandbox.hides:
+            raise ToolFailed(
+                f"No command was run: the gateway's own {plan.closed[0]} lies in the workspace {plan.workspace}, and "
+                f"the sandbox {sandbox.name} cannot hide it; install bubblewrap, or set agents.defaults.workspace"
+            )
         child = await self._start(plan, sandbox, background=launch.background)
         timeout_s = self.settings.timeout_s if launch.timeout_s is None else launch.timeout_s
         facts = Facts(self.supervisor.new_id(self.session_key), launch, plan.workdir, timeout_s)
@@ -183,7 +191,17 @@ class Commands:
         host = self.supervisor.host
         lead = self.settings.path if shut_in else (*self.settings.path, *host.path)
         env = execplan.environment(root if shut_in else host.home, launch.env, lead, terminal=launch.pty)
-        return Plan((shell, "-c", launch.command), root, real, env, self.settings.network, launch.pty)
+        closed = tuple(self._closed(root)) if shut_in else ()
+        return Plan((shell, "-c", launch.command), root, real, env, self.settings.network, launch.pty, closed)
+
+    def _closed(self, root: str) -> Iterator[str]:
+        """The private places that lie in the workspace, where they really are. Blocks."""
+        lead, above = root.rstrip("/") + "/", "\0"
+        for real in sorted(os.path.realpath(place) for place in self.supervisor.host.private):
+            if real.startswith(lead) and not real.startswith(above) and os.path.exists(real):  # noqa: PTH110
+                folder = os.path.isdir(real)  # noqa: PTH112
+                above = f"{real}/" if folder else above
+                yield f"{real}/" if folder else real
 
     async def _start(self, plan: Plan, sandbox: Sandbox | None, *, background: bool) -> Child:
         made = Wrapped(plan.argv, plan.env, plan.workdir, closed=False)

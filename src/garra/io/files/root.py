@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -53,15 +53,35 @@ def told(path: str) -> Iterator[None]:
 
 
 class Root:
-    """A folder, as `sdk.ports.Files`. `folder` is absolute; a link in its own path is the owner's choice."""
+    """A folder, as `sdk.ports.Files`. `folder` is absolute; a link in its own path is the owner's choice.
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    `closed` are files and folders that, where they lie below it, are not there for tools.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], closed: Iterable[str | os.PathLike[str]] = ()) -> None:
         self.root = os.fspath(folder)
+        self._places = tuple(closed)
 
     @functools.cached_property
     def real(self) -> str:
         """Where the folder really is."""
         return os.path.realpath(self.root)
+
+    @functools.cached_property
+    def _closed(self) -> tuple[list[str], ...]:
+        """The way to each closed place, as it is compared."""
+        lead = self.real.rstrip("/") + "/"
+        real = (os.path.realpath(place) for place in self._places)
+        return tuple(_folded(place[len(lead) :].split("/")) for place in real if place.startswith(lead))
+
+    def _is_closed(self, names: list[str]) -> bool:
+        """Whether it is a closed place, or below one."""
+        found = _folded(names)
+        return any(found[: len(closed)] == closed for closed in self._closed)
+
+    def _holds_closed(self, names: list[str]) -> bool:
+        found = _folded(names)
+        return any(closed[: len(found)] == found for closed in self._closed)
 
     def parts(self, path: str) -> list[str]:
         """The names on the way to `path`, none for the folder itself. Raises ToolFailed for what is no plain path."""
@@ -76,6 +96,8 @@ class Root:
         names = [name for name in path.split("/") if name not in {"", "."}]
         if ".." in names:
             raise ToolFailed(f"{path}: '..' is not allowed in a path; name it from the workspace {self.root}")
+        if self._is_closed(names):
+            raise ToolFailed(f"{path}: it is the gateway's own and closed to tools")
         return names
 
     def _inside(self, path: str) -> str:
@@ -159,6 +181,8 @@ class Root:
                 os.unlink(name, dir_fd=folder)
 
     def rename(self, path: str, to: str) -> None:
+        if self._holds_closed(self.parts(path)):
+            raise ToolFailed(f"{path}: what is the gateway's own lies in it; it cannot be moved")
         with self._parent(path) as (folder, name), self._parent(to, make=True) as (target, new):
             facts = os.lstat(name, dir_fd=folder)
             if not stat.S_ISDIR(facts.st_mode):
@@ -169,7 +193,8 @@ class Root:
     def entries(self, path: str) -> list[Found]:
         names = self.parts(path)
         with told(path or "."), self._folder(names) as folder:
-            return sorted(_listed(folder, "/".join(names)), key=lambda found: found.path)
+            listed = sorted(_listed(folder, "/".join(names)), key=lambda found: found.path)
+        return [found for found in listed if not self._is_closed(found.path.split("/"))] if self._closed else listed
 
     def walk(self, path: str, limit: int, skip: Collection[str] = ()) -> list[Found]:
         names = self.parts(path)
@@ -200,6 +225,11 @@ class Root:
             return None
         except OSError as error:
             raise said(path, error) from None
+
+
+def _folded(names: list[str]) -> list[str]:
+    """Names as file systems compare them that do not tell capitals from small letters."""
+    return [name.casefold() for name in names]
 
 
 def plain(path: str, facts: os.stat_result) -> None:

@@ -32,6 +32,7 @@ class Bubblewrap:
     """`sdk.sandbox.Sandbox` by bubblewrap. `programs` are the places where it may be, by absolute path."""
 
     name = "bwrap"
+    hides = True
 
     def __init__(self, *, probe: Probe, programs: Sequence[str] = USUAL) -> None:
         self._probe = probe
@@ -80,6 +81,7 @@ class Bubblewrap:
             "--dev", "/dev",
             "--tmpfs", "/tmp",
             "--bind", plan.workspace, plan.workspace,
+            *_closing(plan),
             "--remount-ro", "/",
             "--chdir", plan.workdir,
             "--clearenv",
@@ -88,6 +90,19 @@ class Bubblewrap:
             *plan.argv,
         )  # fmt: skip
         return Wrapped(argv, {}, "/", closed=True)
+
+
+def _closing(plan: Plan) -> list[str]:
+    """Nothing where the closed places are. The folders on the way are mounts too, and come first: a folder that is
+    none could be moved, and with it what lies below."""
+    root = plan.workspace.rstrip("/")
+    places = [path.rstrip("/")[len(root) + 1 :].split("/") for path in plan.closed]
+    ways = sorted({tuple(names[:depth]) for names in places for depth in range(1, len(names))})
+    flags = [flag for way in ways for flag in ("--bind", *["/".join((root, *way))] * 2)]
+    for path in plan.closed:
+        place = path.rstrip("/")
+        flags += ["--tmpfs", place, "--remount-ro", place] if path != place else ["--ro-bind", "/dev/null", place]
+    return flags
 
 
 def _system() -> list[str]:

@@ -31,6 +31,7 @@ class Landlock:
     """`sdk.sandbox.Sandbox` by Landlock and seccomp."""
 
     name = "landlock"
+    hides = False
 
     def __init__(self, *, probe: Probe) -> None:
         self._probe = probe
