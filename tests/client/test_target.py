@@ -35,6 +35,9 @@ def test_the_gateway_that_runs_here_is_found_by_its_lock(tmp_path: Path) -> None
     with lock.acquire(paths.lock, {"pid": 1, "port": 19_500}):
         assert found(tmp_path, CONFIG) == Target("ws://127.0.0.1:19500", "configured", source="running")
     assert found(tmp_path, CONFIG).source == "configuration"
+    with lock.acquire(paths.lock, {"pid": 1, "port": 19_500, "token": "of this run"}):
+        assert found(tmp_path).auth == found(tmp_path, CONFIG).auth == {"token": "of this run"}
+        assert found(tmp_path, GARRA_GATEWAY_TOKEN="given").auth == {"token": "given"}
 
 
 def test_a_named_gateway_never_gets_the_configured_secret(tmp_path: Path) -> None:

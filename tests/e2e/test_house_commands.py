@@ -116,6 +116,15 @@ def test_state_health_and_calls_with_and_without_a_gateway(program: Program) -> 
     assert any(json.loads(line)["message"] for line in program.run("logs", "--json").out.splitlines())
 
 
+def test_a_gateway_without_a_configured_token_lets_this_owners_commands_in(program: Program) -> None:
+    with gateway(program):
+        status = program.run("status", "--json")
+        assert status.json["gateway"]["reachable"] is True
+        assert "token" not in status.json["gateway"]["process"]
+        assert mode(program.state / "gateway.lock") == 0o600
+    assert "token" not in (program.state / "gateway.lock").read_text()
+
+
 def test_doctor_exits_by_what_it_finds_and_mends_it(program: Program) -> None:
     program.configure(**speaking("http://127.0.0.1:9"))
     program.run("config", "set", "gateway.port", "18790")

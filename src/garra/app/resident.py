@@ -129,7 +129,7 @@ class _Resident:
         with trace.step("bind"):
             sockets = self._bind(live.config, way_in)
             number = sockets[0].getsockname()[1]
-            held.update({**self._info(began), "port": number})
+            held.update({**self._info(began), "port": number, **self._pass(way_in)})
         with trace.step("secrets"):
             for issue in live.snapshot.warnings:
                 log.warning("%s: %s", issue.path, issue.message)
@@ -216,6 +216,10 @@ class _Resident:
             serves = "the last good configuration serves" if good else "there is no last good one, the defaults serve"
             log.error("%s is not valid: %s", self.paths.config_file, serves)
 
+    def _pass(self, way_in: door.Door) -> dict[str, str]:
+        """The token of this run alone, for this owner's own clients; the lock file is closed to others, and emptied."""
+        return {"token": way_in.secret.reveal()} if way_in.generated or self.overrides.token else {}
+
     def _door(self, config: Config, spare: str) -> door.Door:
         env = dict(self.env)
         if self.overrides.token:
@@ -299,7 +303,7 @@ class _Resident:
         log.info("ready on port %d in %.0f ms (%s)", number, trace.total_ms, trace)
         if gateway.door.generated:
             sys.stderr.write(
-                "No gateway.auth.token is set, so this run made one; it is kept in memory only:\n"
+                "No gateway.auth.token is set, so this run made one; this machine's own clients find it:\n"
                 f"  {spare}\n"
                 "Set one for good with: garra config set gateway.auth.token TEXT\n"
             )

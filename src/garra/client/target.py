@@ -57,7 +57,8 @@ def find(paths: Paths, env: Mapping[str, str], config: Mapping[str, Any], wanted
         return Target(local(_port(asked, f"{paths.prefix}_GATEWAY_PORT")), token, password, "environment")
     running = holder(paths)
     if running is not None:
-        return Target(local(running["port"]), token or _text(running, "token"), password, "running")
+        own = wanted.token or paths.variable(env, "GATEWAY_TOKEN") or _text(running, "token")
+        return Target(local(running["port"]), own or token, password, "running")
     port = _mapping(config, "gateway").get("port")
     if port is None:
         return Target(local(DEFAULT_PORT), token, password)
@@ -65,7 +66,10 @@ def find(paths: Paths, env: Mapping[str, str], config: Mapping[str, Any], wanted
 
 
 def holder(paths: Paths) -> dict[str, Any] | None:
-    """What the gateway that owns this state folder says about itself (`pid`, `port` …); None when none runs."""
+    """What the gateway that owns this state folder says about itself; None when none runs.
+
+    `pid`, `port`, `startedAt`, `version`, and `token` when that run has one that stands in no configuration.
+    """
     from garra.io.lock import holder as held  # noqa: PLC0415 - only who looks for a gateway needs the lock
 
     info = held(paths.lock)

@@ -32,8 +32,9 @@ class Place:
 
     @property
     def holder(self) -> dict[str, Any] | None:
-        """What the gateway that owns the state folder says about itself; None when none runs."""
-        return target.holder(self.paths)
+        """What the gateway that owns the state folder says about itself, fit to be shown; None when none runs."""
+        found = target.holder(self.paths)
+        return {name: value for name, value in found.items() if name != "token"} if found else None
 
     @property
     def command(self) -> str:
