@@ -42,7 +42,11 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(OPEN_FILES, limit), limit))
     products = read(HERE / "peers.toml", {"garra": str(asked.garra), "peers": os.environ.get("PEERS_DIR", "/nowhere")})
     names = asked.products.split(",") if asked.products else list(products)
+    if strange := set(names) - set(products):
+        raise SystemExit(f"peers.toml has no {', '.join(sorted(strange))}; it has {', '.join(products)}")
     chosen = [products[name] for name in names if products[name].installed]
+    if not chosen:
+        raise SystemExit(f"none of {', '.join(names)} is installed: see peers.sh, and set PEERS_DIR")
     STATE.mkdir(exist_ok=True)
     if not asked.keep:
         asked.out.unlink(missing_ok=True)
