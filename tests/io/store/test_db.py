@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import threading
 from collections.abc import AsyncIterator
@@ -31,6 +32,18 @@ def insert(connection: Connection, key: str, value: str = "1") -> int:
 
 def count(connection: Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM shelf").fetchone()[0])
+
+
+async def test_its_files_are_its_owners_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        db = Database(tmp_path / "deep" / "state" / "state.db")
+        await db.write(lambda c: insert(c, "abc"))
+        made = [db.path.parent.parent, db.path.parent, *db.path.parent.iterdir()]
+        await db.close()
+    finally:
+        os.umask(old)
+    assert [path.name for path in made if path.exists() and path.stat().st_mode & 0o077] == []
 
 
 async def test_a_write_gives_its_value_and_is_seen_by_the_next_read(db: Database) -> None:

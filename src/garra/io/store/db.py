@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
 from garra.core.errors import Conflict, GarraError, Unavailable, UserError
+from garra.io.files import atomic
 from garra.io.store.jobs import Job, Worker, settle
 
 T = TypeVar("T")
@@ -133,7 +135,9 @@ class Database:
 
     def _connected(self) -> Connection:
         if self._writing is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            atomic.folder(self.path.parent)
+            if not self.path.exists():  # SQLite would make it for everybody to read
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, atomic.FILE_MODE))
             with contextlib.ExitStack() as unless_good:
                 connection = _connect(self.path)
                 unless_good.callback(connection.close)

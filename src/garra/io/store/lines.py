@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from garra.core.errors import Conflict, GarraError, NotFound, Unavailable
+from garra.io.files import atomic
 from garra.io.store.jobs import Job, Worker, settle
 
 THREADS = 4
@@ -161,7 +162,7 @@ class _Desk:
         self._drop(path)
         new = make and not path.exists()
         if new:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            atomic.folder(path.parent)
         flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_CREAT if new else 0)
         opened = os.open(path, flags, 0o600)
         mend(opened)
@@ -175,7 +176,7 @@ class _Desk:
             os.close(opened)
 
     def create(self, path: Path, data: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        atomic.folder(path.parent)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         opened = self._open[path] = os.open(path, flags, 0o600)
         try:
