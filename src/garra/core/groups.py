@@ -1,0 +1,234 @@
+"""A group's own rules, what was said in it meanwhile, and how both reach the model.
+
+What people write is data: it stands under their label, and nothing in it can pass for a label or a marker of ours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from garra.core import access
+from garra.core.policy import GROUPS, Layer
+
+CommandLevel = Literal["all", "safety", "strict"]
+ANY = "*"
+
+HISTORY = "[Chat messages since your last reply - for context]"
+CURRENT = "[Current message - respond to this]"
+KEPT = 50
+"""Lines of a group kept for the next turn, unless `historyLimit` says another number."""
+MOST = 200
+"""Lines kept at most, whatever it says."""
+
+DENIED = ("group:runtime", "group:fs", "group:sessions", "group:automation", "group:memory", "group:nodes")
+"""What no group gets unless the owner allows it there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rules of one group or topic, all defaults filled in. `tools` are its layers, widest first."""
+
+    room: access.Room
+    command_level: CommandLevel = "all"
+    history: int = KEPT
+    prompt: str = ""
+    tools: tuple[Layer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a turn was asked for, for the rights of its tools. `chat` is the group's id."""
+
+    channel: str
+    account: str
+    chat: str
+    sender: str
+    thread: str = ""
+    group: bool = True
+
+
+Raw = Mapping[str, Any]
+
+
+def rules(account: Raw, chat: str, thread: str = "", parent: str = "") -> tuple[Raw, ...]:
+    """What the account's `groups` say of a chat, closest first: its topic, itself, its parent, every group."""
+    groups = _object(account.get("groups"))
+    found: list[Raw] = []
+    for id_ in (chat, parent):
+        if id_ and id_ != ANY and id_ in groups:
+            own = _object(groups[id_])
+            topics = _object(own.get("topics"))
+            found += [_object(topics[each]) for each in (thread, ANY) if each and each in topics]
+            found.append(own)
+    return (*found, _object(groups.get(ANY)), account)
+
+
+def listed(account: Raw, chat: str, parent: str = "") -> bool:
+    """Whether the owner's list of groups holds it; without a list every group is held to the list of people."""
+    groups = _object(account.get("groups"))
+    return not groups or ANY in groups or chat in groups or (bool(parent) and parent in groups)
+
+
+def group(found: Sequence[Raw], *, held: bool, people: Any = None) -> Group:
+    """The group of `rules`. `held` is what `listed` says; `people` reads a list of ids into `access.People`."""
+    near = found[:-1]
+    mention = _first(found, "requireMention")
+    level = _first(near, "commandLevel", "all")
+    limit = _first(found, "historyLimit", KEPT)
+    own = next((each[name] for each in near for name in ("allowFrom", "users") if name in each), None)
+    room = access.Room(
+        held,
+        enabled=all(each.get("enabled") is not False for each in near),
+        mention=mention is not False,
+        allow=people(own) if own is not None and people is not None else None,
+        bots=bots(_first(near, "allowBots")) if any("allowBots" in each for each in near) else None,
+    )
+    return Group(
+        room,
+        level if level in ("all", "safety") else "strict",
+        min(MOST, max(0, limit)) if isinstance(limit, int) and not isinstance(limit, bool) else KEPT,
+        str(_first(near, "systemPrompt", _first(near, "prompt", "")) or ""),
+    )
+
+
+def bots(value: Any) -> access.Bots:
+    """`allowBots`: true, `mentions`, or anything else for none."""
+    return "all" if value is True else "mentions" if value == "mentions" else "none"
+
+
+def tools(found: Sequence[Raw], place: Place) -> tuple[Layer, ...]:
+    """What tools a turn of a group may call: the closest rule that speaks, a rule for its sender before one for all.
+
+    Programs, files, sessions, jobs, memory and nodes are denied unless that rule allows them by name or set.
+    """
+    near = found[:-1]
+    chosen: Any = None
+    for each in near:
+        by_sender = _sender(_object(each.get("toolsBySender")), place)
+        chosen = by_sender if by_sender is not None else each.get("tools")
+        if chosen is not None:
+            break
+    policy = _object(chosen)
+    also, deny = _names(policy.get("alsoAllow")), _names(policy.get("deny"))
+    allow = _names(policy["allow"]) if "allow" in policy else None
+    granted = {*(allow or ()), *also}
+    closed = Layer("groups", None, () if ANY in granted else _without(granted))
+    return closed, Layer("groups.tools", None if allow is None else (*allow, *also), deny)
+
+
+def _without(granted: set[str]) -> tuple[str, ...]:
+    """The denied sets, less what was granted: a set in part leaves its other tools denied."""
+    from_sets: list[str] = []
+    for name in DENIED:
+        if name in granted:
+            continue
+        inside = [tool for tool in GROUPS[name] if tool not in granted]
+        from_sets += [name] if len(inside) == len(GROUPS[name]) else inside
+    return tuple(from_sets)
+
+
+def _sender(rows: Raw, place: Place) -> Any:
+    """The rule of `toolsBySender` for this person; names are no reason for a right."""
+    for key in (f"channel:{place.channel}:{place.sender}", f"id:{place.sender}", place.sender, ANY):
+        if key in rows:
+            return rows[key]
+    return None
+
+
+def _object(value: Any) -> Raw:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(str(each) for each in value) if isinstance(value, list | tuple) else ()
+
+
+def _first(found: Iterable[Raw], key: str, default: Any = None) -> Any:
+    return next((each[key] for each in found if each.get(key) is not None), default)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing said. `who` is the label, `id` the sender's id, `message` the platform's id."""
+
+    who: str
+    id: str
+    text: str
+    message: str = ""
+    bot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was said since the last turn, oldest first."""
+
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Somebody wrote; at most `limit` lines are kept."""
+
+    line: Line
+    limit: int = KEPT
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A turn has begun: what was kept goes with it."""
+
+
+def step(state: History, event: Said | Taken) -> tuple[History, tuple[Line, ...]]:
+    """The history after an event, and the lines it gives."""
+    if isinstance(event, Taken):
+        return History(), state.lines
+    if event.line.message and any(each.message == event.line.message for each in state.lines):
+        return state, ()
+    return replace(state, lines=bounded((*state.lines, event.line), event.limit)), ()
+
+
+def bounded(lines: tuple[Line, ...], limit: int) -> tuple[Line, ...]:
+    """At most `limit` of them: words of bots give way first, then the oldest."""
+    excess = len(lines) - max(0, limit)
+    if excess <= 0:
+        return lines
+    first = [at for at, line in enumerate(lines) if line.bot] + [at for at, line in enumerate(lines) if not line.bot]
+    gone = set(first[:excess])
+    return tuple(line for at, line in enumerate(lines) if at not in gone)
+
+
+_MARKERS = re.compile(r"\[(?=\s*(?:chat messages since|current message|messages that came|replying to))", re.IGNORECASE)
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def label(name: str, handle: str, id_: str) -> str:
+    """How a person is named to the model: `Ann (@ann, 4711)`. Names are for display and cannot break the line."""
+    shown = " ".join(_UNSEEN.sub(" ", name).replace("[", "(").replace("]", ")").replace(":", " ").split())[:64]
+    marks = ", ".join(part for part in (f"@{_word(handle)}" if handle else "", _word(id_)) if part)
+    return f"{shown or 'Somebody'} ({marks})"
+
+
+def _word(text: str) -> str:
+    return "".join(_UNSEEN.sub("", text).replace("(", "").replace(")", "").replace(":", "").split())[:64]
+
+
+def quoted(text: str) -> str:
+    """A person's words as data: no marker of ours can be made of them, and further lines are set in."""
+    plain = _MARKERS.sub("(", _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))).strip()
+    return plain.replace("\n", "\n  ")
+
+
+def spoken(line: Line) -> str:
+    return f"{line.who}: {quoted(line.text)}"
+
+
+def wrapped(history: Sequence[Line], current: Sequence[Line]) -> str:
+    """What the model reads: the words since its last reply, then those to respond to, each under its sender."""
+    now = "\n".join(spoken(line) for line in current)
+    if not history:
+        return now
+    before = "\n".join(spoken(line) for line in history)
+    return f"{HISTORY}\n{before}\n\n{CURRENT}\n{now}"
