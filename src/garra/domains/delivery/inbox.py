@@ -1,0 +1,277 @@
+"""The durable inbox: an event that was accepted is on the disk, once, until it is answered or explained."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+
+from garra.core.errors import Conflict, NotFound
+from garra.core.spool import INBOX_MOVES, InboxMove, InboxState, Waiting, evicted, name
+from garra.domains.delivery.store import Store, packed
+from garra.domains.delivery.timeline import passed
+from garra.io.store.db import Connection
+from garra.sdk.channel import Ignored, Inbound
+from garra.sdk.ports import Clock
+
+REMEMBERED = 5_000
+REMEMBERED_MS = 20 * 60_000
+"""How many events, and for how long, are known to be duplicates without a look at the disk."""
+
+PENDING = 500
+"""Events of one chat that may wait; beyond it the bot's own go first, then people's, oldest first."""
+
+RAW_BYTES = 64 << 10
+"""A platform's own event is kept up to this size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """`row_id` names the event from now on; `duplicate`: it was there before, and nothing follows."""
+
+    row_id: str
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """One event. `seq` is the order of arrival; times in milliseconds since 1970; `why` it is done or dead."""
+
+    id: str
+    seq: int
+    event: Inbound | Ignored
+    state: InboxState
+    received_at: int
+    updated_at: int = 0
+    due_at: int = 0
+    tries: int = 0
+    run_id: str = ""
+    session_key: str = ""
+    why: str = ""
+
+
+Listener = Callable[[InboxRow], None]
+
+COLUMNS: Final = "id, seq, body, state, received, updated, due, tries, run_id, session_key, why"
+_INSERT: Final = (
+    "INSERT INTO inbox (id, channel, account, chat, thread, event, event_id, own, state, received, updated, why, body)"
+    " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING RETURNING seq"
+)
+_SAME: Final = "SELECT id FROM inbox WHERE channel=? AND account=? AND chat=? AND event=? AND event_id=?"
+_QUEUE: Final = "SELECT id, own FROM inbox WHERE state='pending' AND channel=? AND account=? AND chat=? ORDER BY seq"
+_EVENT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+Once = tuple[str, str, str, str, str]
+
+
+class Inbox:
+    """Channels put in, the kernel takes out. Every change is committed when the call returns."""
+
+    def __init__(self, db: Store, clock: Clock, pending: int = PENDING) -> None:
+        self._db = db
+        self._clock = clock
+        self._cap = pending
+        self._seen: OrderedDict[Once, tuple[int, str]] = OrderedDict()
+        self._listeners: list[Listener] = []
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with each row that becomes pending, in order of arrival, and with each that dies.
+
+        The call ends it.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def accept(self, event: Inbound | Ignored) -> Accepted:
+        """Store `event`. When this returns it survives a power cut, and the platform may be told.
+
+        Raises Unavailable when it could not be stored; then the platform has to send it again.
+        """
+        once, now = _once(event), self._clock.now_ms()
+        if (known := self._remembered(once, now)) is not None:
+            return Accepted(known, duplicate=True)
+        row = _row(event, once, now)
+        seq, row_id, lost = await self._db.write(lambda c: self._insert(c, row, once), durable=True)
+        self._remember(once, now, row_id)
+        if seq is None:
+            return Accepted(row_id, duplicate=True)
+        if row.state == "pending" and row_id not in lost:
+            self._tell(replace(row, seq=seq))
+        for gone in await self.rows(lost):
+            self._tell(gone)
+        return Accepted(row_id, duplicate=False)
+
+    async def claim(self, row_id: str) -> InboxRow:
+        """The kernel takes it in hand. Raises Conflict when it is no longer pending."""
+        return await self._move("claim", row_id)
+
+    async def adopt(self, row_id: str, run_id: str, session_key: str) -> InboxRow:
+        """A run has it: from now on a restart resumes that run."""
+        return await self._move("adopt", row_id, run_id=run_id, session_key=session_key)
+
+    async def done(self, row_id: str, why: str) -> InboxRow:
+        """It needs nothing more (`silence`, `observed`, `command`, `access:…`); done already is fine."""
+        return await self._move("finish", row_id, why=why)
+
+    async def bury(self, row_id: str, reason: str) -> InboxRow:
+        """It cannot be answered; its owner is told `reason`."""
+        row = await self._move("bury", row_id, why=reason)
+        self._tell(row)
+        return row
+
+    async def release(self, row_id: str, delay_s: float = 0.0) -> InboxRow:
+        """Give it back, to be claimed again after `delay_s`; the try is counted."""
+        row = await self._move("release", row_id, due=self._clock.now_ms() + round(delay_s * 1000))
+        self._tell(row)
+        return row
+
+    async def retry(self, row_id: str) -> InboxRow:
+        """The owner wants a dead one tried again. Raises Conflict for one that is not dead."""
+        row = await self._move("retry", row_id, run_id="", why="", due=0)
+        self._tell(row)
+        return row
+
+    async def drop(self, row_id: str) -> InboxRow:
+        """The owner does not want it answered. Raises Conflict once a run has it."""
+        return await self._move("drop", row_id, why="dropped by the owner")
+
+    async def get(self, row_id: str) -> InboxRow:
+        """Raises NotFound."""
+        return await self._db.read(lambda connection: found(connection, row_id))
+
+    async def rows(self, row_ids: Sequence[str]) -> list[InboxRow]:
+        if not row_ids:
+            return []
+        marks = ",".join("?" * len(row_ids))
+        query = f"SELECT {COLUMNS} FROM inbox WHERE id IN ({marks}) ORDER BY seq"
+        return await self._db.read(lambda c: [_read(row) for row in c.execute(query, tuple(row_ids))])
+
+    async def pending(self) -> list[InboxRow]:
+        """What a restart finds: all that is pending or adopted, oldest first; what was claimed is pending again."""
+        now = self._clock.now_ms()
+
+        def work(connection: Connection) -> list[InboxRow]:
+            connection.execute("UPDATE inbox SET state='pending', updated=? WHERE state='claimed'", (now,))
+            query = f"SELECT {COLUMNS} FROM inbox WHERE state IN ('pending','claimed','adopted') ORDER BY seq"
+            return [_read(row) for row in connection.execute(query)]
+
+        return await self._db.write(work)
+
+    def _insert(self, connection: Connection, row: InboxRow, once: Once) -> tuple[int | None, str, list[str]]:
+        address, event = row.event.address, row.event
+        values = (row.id, *once[:3], address.thread if address else "", once[3], once[4], _own(event))
+        stamps = (row.state, row.received_at, row.received_at, row.why, packed(_bounded(event)))
+        stored = connection.execute(_INSERT, values + stamps).fetchone()
+        if stored is None:
+            return None, str(connection.execute(_SAME, once).fetchone()[0]), []
+        passed(connection, row.received_at, (row.id,), "received" if row.state == "pending" else "ignored", row.why)
+        return int(stored[0]), row.id, self._evict(connection, row, once)
+
+    def _evict(self, connection: Connection, row: InboxRow, once: Once) -> list[str]:
+        queue = [Waiting(str(found), bool(own)) for found, own in connection.execute(_QUEUE, once[:3])]
+        lost = evicted(queue, self._cap)
+        for row_id in lost:
+            move(connection, "bury", row_id, row.received_at, why=f"over {self._cap} messages of its chat were waiting")
+        return list(lost)
+
+    async def _move(self, change: InboxMove, row_id: str, **values: object) -> InboxRow:
+        now = self._clock.now_ms()
+        return await self._db.write(lambda connection: move(connection, change, row_id, now, **values))
+
+    def _tell(self, row: InboxRow) -> None:
+        for listener in tuple(self._listeners):
+            listener(row)
+
+    def _remembered(self, once: Once, now: int) -> str | None:
+        at, row_id = self._seen.get(once, (0, ""))
+        return row_id if row_id and now - at < REMEMBERED_MS else None
+
+    def _remember(self, once: Once, now: int, row_id: str) -> None:
+        self._seen[once] = (now, row_id)
+        self._seen.move_to_end(once)
+        while len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+
+
+_STATIONS: Final[dict[InboxMove, str]] = {
+    "adopt": "adopted",
+    "finish": "done",
+    "bury": "dead",
+    "release": "released",
+    "retry": "retried",
+    "drop": "dropped",
+}
+
+
+def move(connection: Connection, change: InboxMove, row_id: str, now: int, **values: object) -> InboxRow:
+    """Make one move of the table, within a transaction. What is done stays done, without a word.
+
+    Raises Conflict for a move that the row's state does not know, NotFound for no row.
+    """
+    row = found(connection, row_id)
+    if change == "finish" and row.state == "done":
+        return row
+    state = INBOX_MOVES[change].get(row.state)
+    if state is None:
+        raise Conflict(f"message {row_id} is {row.state}: it cannot be {_DONE_BY[change]}")
+    values |= {"state": state, "updated": now}
+    if change == "release":
+        values["tries"] = row.tries + 1
+    sets = ", ".join(f"{column}=?" for column in values)
+    connection.execute(f"UPDATE inbox SET {sets} WHERE id=?", (*values.values(), row_id))
+    if station := _STATIONS.get(change):
+        passed(connection, now, (row_id,), station, str(values.get("why", "") or values.get("run_id", "")))
+    return found(connection, row_id)
+
+
+_DONE_BY: Final[dict[InboxMove, str]] = {
+    "claim": "claimed",
+    "adopt": "given to a run",
+    "finish": "finished",
+    "bury": "given up",
+    "release": "given back",
+    "retry": "tried again",
+    "drop": "dropped",
+}
+
+
+def found(connection: Connection, row_id: str) -> InboxRow:
+    """Raises NotFound."""
+    row = connection.execute(f"SELECT {COLUMNS} FROM inbox WHERE id=?", (row_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"no such message: {row_id[:80]}")
+    return _read(row)
+
+
+def _read(row: Sequence[Any]) -> InboxRow:
+    row_id, seq, body, *rest = row
+    return InboxRow(row_id, seq, _decoded(body), *rest)
+
+
+def _decoded(body: str) -> Inbound | Ignored:
+    kind: type[Inbound | Ignored] = Inbound if "event" in _EVENT.decode(body) else Ignored
+    return msgspec.json.decode(body, type=kind)
+
+
+def _once(event: Inbound | Ignored) -> Once:
+    """What makes an event the same one: where it was, which kind, and the platform's id."""
+    address = event.address
+    kind = event.event if isinstance(event, Inbound) else "ignored"
+    place = (address.channel, address.account, address.chat) if address else ("", "", "")
+    return (*place, kind, event.id)
+
+
+def _row(event: Inbound | Ignored, once: Once, now: int) -> InboxRow:
+    why = event.reason if isinstance(event, Ignored) else ""
+    return InboxRow(name(now, *once), 0, event, "done" if why else "pending", now, now, why=why)
+
+
+def _own(event: Inbound | Ignored) -> bool:
+    return isinstance(event, Inbound) and (event.own or event.sender.is_bot)
+
+
+def _bounded(event: Inbound | Ignored) -> Inbound | Ignored:
+    return replace(event, raw=None) if event.raw is not None and len(packed(event.raw)) > RAW_BYTES else event
