@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from garra.app.first import FirstPick, Progress, Told
+from garra.app.turnstile import Turnstile
 from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.core import lanes
 from garra.core.errors import Conflict, NotFound, UserError
-from garra.core.events import EntryStored, RunBody
+from garra.core.events import EntryStored, RunBody, RunEnded, RunEvent
 from garra.core.ids import SessionId
 from garra.core.schema import faults
 from garra.domains.context import prompt
@@ -72,7 +73,8 @@ class Found:
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a command may set. `consent` asks the owner at a terminal; None where nobody sits. `tell` shows the owner a
-    line that is no answer. `step` times one named step of the building.
+    line that is no answer. `step` times one named step of the building. `shared`: other processes may have turns in the
+    same sessions meanwhile.
     """
 
     workspace: Path | None = None
@@ -80,6 +82,7 @@ class Options:
     found: Found | None = None
     tell: Callable[[str], None] = log.info
     step: Callable[[str], AbstractContextManager[None]] = lambda _: nullcontext()
+    shared: bool = False
 
 
 @dataclass(slots=True)
@@ -224,7 +227,11 @@ class _Building:
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)
         first_pick = FirstPick(self.models, scout, self.http, Told(self.db, self.options.tell))
-        runs = _runs(parts, assembler, self.spawn, first_pick)
+        shared = self.options.shared
+        turnstile = Turnstile(self.paths.locks, self.sessions, self.clock, self.options.tell) if shared else None
+        runs = _runs(parts, assembler, self.spawn, first_pick, turnstile=turnstile)
+        if turnstile is not None:
+            runs.subscribe(_leaving(turnstile, self.spawn))
         self.stack.push_async_callback(runs.close)
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
@@ -295,7 +302,22 @@ class _Tools:
         self.now = await asyncio.to_thread(self._plugins.tools)
 
 
-def _runs(parts: Parts, assembler: Assembler, spawn: Tasks, first_pick: Callable[[Turn], Awaitable[None]]) -> Runs:
+def _leaving(turnstile: Turnstile, spawn: Tasks) -> Callable[[RunEvent], None]:
+    def heard(event: RunEvent) -> None:
+        if isinstance(event.body, RunEnded):
+            spawn(turnstile.leave(event.session_key), "end of a turn")
+
+    return heard
+
+
+def _runs(
+    parts: Parts,
+    assembler: Assembler,
+    spawn: Tasks,
+    first_pick: Callable[[Turn], Awaitable[None]],
+    *,
+    turnstile: Turnstile | None,
+) -> Runs:
     """The table of runs and what drives them; the two know each other through one event sink."""
 
     async def enrol(turn: Turn) -> SessionId:
@@ -303,6 +325,16 @@ def _runs(parts: Parts, assembler: Assembler, spawn: Tasks, first_pick: Callable
         if turn.agent_id not in config.agents.ids():
             raise NotFound(f"There is no agent {turn.agent_id}; there is {', '.join(config.agents.ids())}.")
         await first_pick(turn)
+        if turnstile is None:
+            return await session_of(turn)
+        await turnstile.enter(turn.session_key)
+        try:
+            return await session_of(turn)
+        except BaseException:
+            await turnstile.leave(turn.session_key)
+            raise
+
+    async def session_of(turn: Turn) -> SessionId:
         session = await parts.sessions.ensure(
             turn.session_key,
             agent_id=turn.agent_id,
@@ -352,7 +384,7 @@ async def embedded(
             "Ask it, or stop it first.",
             details={"holder": owner},
         )
-    async with opened(paths, env, Options(workspace, consent, tell=tell or _note)) as house:
+    async with opened(paths, env, Options(workspace, consent, tell=tell or _note, shared=True)) as house:
         yield house
 
 

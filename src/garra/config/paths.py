@@ -55,6 +55,16 @@ class Paths:
         return self.state / "gateway.lock"
 
     @property
+    def locks(self) -> Path:
+        """Who has a turn in which session, where no gateway keeps them apart."""
+        return self.state / "locks"
+
+    @property
+    def key_socket(self) -> Path:
+        """Where a gateway hands the token that it made for one run to the same user's programs."""
+        return self.state / "gateway.sock"
+
+    @property
     def last_good(self) -> Path:
         """The last configuration that was valid; written by us alone."""
         return self.state / f"{self.config_file.name}.last-good"
@@ -69,7 +79,7 @@ class Paths:
     @property
     def reserved(self) -> frozenset[str]:
         """The names in the state folder that can be no workspace."""
-        return frozenset({"agents", "media", "logs", "extensions", "skills", "models"})
+        return frozenset({"agents", "media", "logs", "extensions", "skills", "models", "locks"})
 
     @property
     def compat(self) -> bool:

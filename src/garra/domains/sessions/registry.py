@@ -120,6 +120,11 @@ class Registry:
         self._stale.add(session.agent_id)
         self._soon()
 
+    def forget(self, key: str) -> None:
+        """Have a session read from the database when it is asked for next. Call `flush` before."""
+        if key not in self._dirty:
+            self._rows.pop(key, None)
+
     async def close(self) -> None:
         """Write what is left, the mirrors too. What the disk refuses is logged; the transcripts hold it."""
         self._closed = True

@@ -76,6 +76,18 @@ class Sessions:
         await self._registry.close()
         await self._lines.close()
 
+    async def flush(self) -> None:
+        """Return when all changes so far are in the database. Raises Unavailable."""
+        await self._registry.flush()
+
+    async def renew(self, key: str) -> None:
+        """Forget what memory says of a session: another process may have gone on with it. It is read anew when used."""
+        await self._registry.flush()
+        async with self._lock(key):
+            self._registry.forget(key)
+            self._open.pop(key, None)
+            self._alive.pop(key, None)
+
     async def get(self, key: str) -> Session | None:
         await self.open()
         return await self._registry.get(key)
