@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from garra.core.errors import GarraError
-from garra.sdk.ports import Clock, Http, Spawn
+from garra.sdk.ports import Clock, Files, Http, Spawn
 
 ChatKind = Literal["direct", "group", "channel"]
 EventKind = Literal["message", "edit", "reaction", "button", "membership", "other"]
@@ -184,6 +184,7 @@ class Limits:
     file_out: int = 20 << 20
     edits_per_s: float = 0.0
     idempotent: bool = False
+    beat_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,12 +232,13 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the host grants a channel."""
+    """What the host grants a channel. `media` is the root that a `File.path` lies below; None where none is kept."""
 
     http: Http
     clock: Clock
     spawn: Spawn
     cursor: Cursor
+    media: Files | None = None
 
 
 class Channel(Protocol):

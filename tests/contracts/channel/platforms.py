@@ -1,0 +1,102 @@
+"""The platforms the suite runs over. A new channel adds a class here, and all of `test_channel.py` holds for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from garra.builtin.channels.telegram.channel import Telegram
+from garra.core.secret import Secret
+from garra.io.clock import SystemClock
+from garra.io.http import GuardedHttp
+from garra.io.tasks import Tasks
+from garra.sdk.channel import Account, Address, Channel, Ports
+from garra.testing.channels import MemoryCursor
+from garra.testing.telegram import Fault, TelegramServer
+
+
+class Platform(Protocol):
+    """A platform in a box. `faults` are its ways to make the next send fail, by the fault they must show as."""
+
+    name: str
+    secret: str
+    faults: Mapping[str, Callable[[], None]]
+
+    async def __aenter__(self) -> Platform: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    def channel(self, cursor: MemoryCursor) -> Channel: ...
+
+    def address(self, user: str) -> Address: ...
+
+    async def say(self, user: str, text: str) -> None: ...
+
+    async def nonsense(self) -> None: ...
+
+    async def shown(self, user: str) -> list[str]: ...
+
+    def break_link(self) -> None: ...
+
+    def refuse_credential(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class TelegramPlatform:
+    """Telegram, over the fake Bot API server."""
+
+    name = "telegram"
+
+    async def __aenter__(self) -> TelegramPlatform:
+        self.server = await TelegramServer().__aenter__()
+        self.up, self.secret = True, self.server.token
+        self.http, self.tasks = GuardedHttp(), Tasks()
+        self.settings: dict[str, Any] = {"botToken": Secret(self.secret), "apiRoot": self.server.url}
+        self.faults = {
+            "passing": lambda: self._fail(Fault(429, "Too Many Requests: retry after 3", retry_after=3)),
+            "unsure": lambda: self._fail(Fault(kind="cut_after")),
+            "refused": lambda: self._fail(Fault(400, "Bad Request: not enough rights to send text messages")),
+            "auth": lambda: self._fail(Fault(401, "Unauthorized")),
+            "gone": lambda: self._fail(Fault(403, "Forbidden: bot was blocked by the user")),
+        }
+        return self
+
+    def _fail(self, fault: Fault) -> None:
+        self.server.fail("sendMessage", fault)
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+        await self.tasks.close()
+        await self.http.close()
+
+    def channel(self, cursor: MemoryCursor) -> Telegram:
+        return Telegram(Account("default", self.settings), Ports(self.http, SystemClock(), self.tasks, cursor))
+
+    def address(self, user: str) -> Address:
+        return Address("telegram", "default", user, "direct")
+
+    async def say(self, user: str, text: str) -> None:
+        self.server.say(int(user), text)
+
+    async def nonsense(self) -> None:
+        self.server.push({"message": {"message_id": "?", "chat": 7}})
+        self.server.push({"some_day": {}})
+
+    async def shown(self, user: str) -> list[str]:
+        return self.server.shown(int(user))
+
+    def break_link(self) -> None:
+        self.server.fail("getUpdates", Fault(502, "Bad Gateway"))
+
+    def refuse_credential(self) -> None:
+        self.settings["botToken"] = Secret("7:wrong")
+        self.secret = "7:wrong"
+
+    async def close(self) -> None:
+        if self.up:
+            self.up = False
+            await self.server.__aexit__(None, None, None)
+
+
+PLATFORMS = [TelegramPlatform]

@@ -1,0 +1,179 @@
+"""What every channel must do, each over a server that plays its platform."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from garra.sdk.channel import Ignored, Inbound, LinkLost, LinkRefused, SendFailed
+from garra.testing.channels import Heard, MemoryCursor, outbound
+from tests.contracts.channel.platforms import PLATFORMS, Platform
+
+
+@pytest.fixture(params=PLATFORMS)
+async def platform(request: pytest.FixtureRequest) -> AsyncIterator[Platform]:
+    async with request.param() as platform:
+        yield platform
+
+
+@asynccontextmanager
+async def running(platform: Platform, heard: Heard, cursor: MemoryCursor) -> AsyncIterator[asyncio.Task[None]]:
+    """A link that runs, and is gone afterwards."""
+    channel = platform.channel(cursor)
+    task = asyncio.ensure_future(channel.run(heard.receive, heard))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError, LinkLost, LinkRefused, OSError):
+            await task
+
+
+async def test_it_connects_and_tells_who_it_is(platform: Platform) -> None:
+    heard = Heard()
+    async with running(platform, heard, MemoryCursor()):
+        await heard.until(lambda h: h.me is not None and h.beats > 0)
+    assert heard.me is not None
+    assert heard.me.id
+
+
+async def test_a_message_comes_in_whole(platform: Platform) -> None:
+    heard = Heard()
+    async with running(platform, heard, MemoryCursor()):
+        await platform.say("1001", "hello ✓ 你好")
+        await heard.until(lambda h: h.said == ["hello ✓ 你好"])
+    event = heard.events[0]
+    assert isinstance(event, Inbound)
+    assert (event.event, event.sender.id, event.address.kind) == ("message", "1001", "direct")
+    assert event.address.channel == platform.name
+    assert event.id
+    assert not event.own
+
+
+async def test_order_is_kept(platform: Platform) -> None:
+    heard = Heard()
+    async with running(platform, heard, MemoryCursor()):
+        for number in range(20):
+            await platform.say("1001", f"m{number}")
+        await heard.until(lambda h: len(h.said) >= 20)
+    assert heard.said == [f"m{number}" for number in range(20)]
+
+
+@pytest.mark.req("MSG-02")
+async def test_nothing_is_confirmed_before_it_is_stored(platform: Platform) -> None:
+    def refuse(event: Inbound | Ignored) -> None:
+        raise OSError("disk full")
+
+    heard, cursor = Heard(before=refuse), MemoryCursor()
+    async with running(platform, heard, cursor) as task:
+        await platform.say("1001", "keep me")
+        with pytest.raises(OSError):
+            await asyncio.wait_for(task, 10)
+    again = Heard()
+    async with running(platform, again, cursor):
+        await again.until(lambda h: h.said == ["keep me"])
+
+
+async def test_what_was_stored_is_not_asked_for_again(platform: Platform) -> None:
+    heard, cursor = Heard(), MemoryCursor()
+    async with running(platform, heard, cursor):
+        await platform.say("1001", "first")
+        await heard.until(lambda h: h.said == ["first"])
+        beats = heard.beats
+        await heard.until(lambda h: h.beats > beats or bool(cursor.history))
+    again = Heard()
+    async with running(platform, again, cursor):
+        await platform.say("1001", "second")
+        await again.until(lambda h: "second" in h.said)
+    assert again.said == ["second"]
+
+
+@pytest.mark.req("MSG-03")
+async def test_what_it_cannot_use_is_recorded_and_stops_nothing(platform: Platform) -> None:
+    heard = Heard()
+    async with running(platform, heard, MemoryCursor()):
+        await platform.nonsense()
+        await platform.say("1001", "after")
+        await heard.until(lambda h: h.said == ["after"])
+    assert any(isinstance(event, Ignored) and event.reason for event in heard.events)
+
+
+async def test_it_ends_when_cancelled(platform: Platform) -> None:
+    heard = Heard()
+    async with running(platform, heard, MemoryCursor()) as task:
+        await heard.until(lambda h: h.beats > 0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 5)
+
+
+async def test_a_broken_link_is_lost(platform: Platform) -> None:
+    platform.break_link()
+    async with running(platform, Heard(), MemoryCursor()) as task:
+        with pytest.raises(LinkLost):
+            await asyncio.wait_for(task, 10)
+
+
+async def test_a_bad_credential_is_refused(platform: Platform) -> None:
+    platform.refuse_credential()
+    async with running(platform, Heard(), MemoryCursor()) as task:
+        with pytest.raises(LinkRefused) as refused:
+            await asyncio.wait_for(task, 10)
+    assert platform.secret not in str(refused.value)
+
+
+async def test_a_message_goes_out_and_its_id_comes_back(platform: Platform) -> None:
+    channel = platform.channel(MemoryCursor())
+    first = await channel.send(outbound(platform.address("1001"), "one"))
+    second = await channel.send(outbound(platform.address("1001"), "two", "out:2"))
+    assert first != second
+    assert await platform.shown("1001") == ["one", "two"]
+
+
+FAULTS = ("passing", "unsure", "refused", "auth", "gone")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_each_failure_is_told_apart(platform: Platform, fault: str) -> None:
+    cause: Callable[[], None] | None = platform.faults.get(fault)
+    if cause is None:
+        pytest.skip(f"{platform.name} has no such failure")
+    channel = platform.channel(MemoryCursor())
+    cause()
+    with pytest.raises(SendFailed) as failed:
+        await channel.send(outbound(platform.address("1001"), "hello"))
+    assert failed.value.fault == fault
+    assert platform.secret not in str(failed.value)
+
+
+async def test_an_unsure_send_is_not_repeated_by_the_channel(platform: Platform) -> None:
+    cause = platform.faults.get("unsure")
+    if cause is None:
+        pytest.skip(f"{platform.name} has no such failure")
+    channel = platform.channel(MemoryCursor())
+    cause()
+    with pytest.raises(SendFailed):
+        await channel.send(outbound(platform.address("1001"), "once"))
+    assert len(await platform.shown("1001")) <= 1
+
+
+@pytest.mark.req("CH-19")
+async def test_it_tells_of_itself_without_network_and_without_secrets(platform: Platform) -> None:
+    channel = platform.channel(MemoryCursor())
+    await platform.close()
+    inspect = getattr(channel, "inspect", None)
+    if inspect is None:
+        pytest.skip(f"{platform.name} tells nothing")
+    told = dict(inspect())
+    assert told
+    assert platform.secret not in repr(told)
+
+
+async def test_its_limits_make_sense(platform: Platform) -> None:
+    limits = platform.channel(MemoryCursor()).limits
+    assert limits.text > 0
+    assert limits.formats[-1] == "plain"
+    assert limits.per_second > 0
