@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from garra.client.target import Target, Wanted, find, web_socket
 from garra.config.paths import Paths, resolve
 from garra.core.errors import UserError
-from garra.io import lock
+from garra.io import lock, passing
 
 CONFIG = {"gateway": {"port": 19_000, "auth": {"mode": "token", "token": "configured"}}}
 
@@ -35,9 +36,26 @@ def test_the_gateway_that_runs_here_is_found_by_its_lock(tmp_path: Path) -> None
     with lock.acquire(paths.lock, {"pid": 1, "port": 19_500}):
         assert found(tmp_path, CONFIG) == Target("ws://127.0.0.1:19500", "configured", source="running")
     assert found(tmp_path, CONFIG).source == "configuration"
-    with lock.acquire(paths.lock, {"pid": 1, "port": 19_500, "token": "of this run"}):
-        assert found(tmp_path).auth == found(tmp_path, CONFIG).auth == {"token": "of this run"}
-        assert found(tmp_path, GARRA_GATEWAY_TOKEN="given").auth == {"token": "given"}
+
+
+async def test_the_token_of_one_run_is_asked_of_that_run(tmp_path: Path) -> None:
+    paths = places(tmp_path)
+    paths.state.mkdir(exist_ok=True)
+    closed = await passing.hand_out(paths.key_socket, lambda: "of this run")
+    try:
+        for auth, config, env in (
+            ({"token": "of this run"}, {}, {}),
+            ({"token": "of this run"}, CONFIG, {}),
+            ({"token": "given"}, {}, {"GARRA_GATEWAY_TOKEN": "given"}),
+        ):
+            assert await asyncio.to_thread(running, tmp_path, config, env) == auth
+    finally:
+        await closed()
+
+
+def running(home: Path, config: dict[str, Any], env: dict[str, str]) -> dict[str, str]:
+    with lock.acquire(places(home).lock, {"pid": 1, "port": 19_500}):
+        return found(home, config, **env).auth
 
 
 def test_a_named_gateway_never_gets_the_configured_secret(tmp_path: Path) -> None:

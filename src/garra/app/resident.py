@@ -37,7 +37,7 @@ from garra.gateway.methods import status
 from garra.gateway.opening import Opening
 from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
-from garra.io import lock
+from garra.io import lock, passing
 from garra.io import log as logs
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
@@ -129,7 +129,7 @@ class _Resident:
         with trace.step("bind"):
             sockets = self._bind(live.config, way_in)
             number = sockets[0].getsockname()[1]
-            held.update({**self._info(began), "port": number, **self._pass(way_in)})
+            held.update({**self._info(began), "port": number})
         with trace.step("secrets"):
             for issue in live.snapshot.warnings:
                 log.warning("%s: %s", issue.path, issue.message)
@@ -173,6 +173,7 @@ class _Resident:
         await server.start(sockets)
         self.stack.push_async_callback(server.close)
         spawn(gateway.pulse(), "gateway pulse")
+        await self._pass(gateway)
         return Found(live, db, spawn), gateway, opening
 
     async def _prepare(self, house: House) -> None:
@@ -216,9 +217,16 @@ class _Resident:
             serves = "the last good configuration serves" if good else "there is no last good one, the defaults serve"
             log.error("%s is not valid: %s", self.paths.config_file, serves)
 
-    def _pass(self, way_in: door.Door) -> dict[str, str]:
-        """The token of this run alone, for this owner's own clients; the lock file is closed to others, and emptied."""
-        return {"token": way_in.secret.reveal()} if way_in.generated or self.overrides.token else {}
+    async def _pass(self, gateway: Gateway) -> None:
+        """Hand a token that stands in no configuration to this owner's own programs; no file holds it."""
+        if not (gateway.door.generated or self.overrides.token):
+            return
+        try:
+            closed = await passing.hand_out(self.paths.key_socket, lambda: gateway.door.secret.reveal())
+        except OSError as error:
+            log.warning("own programs must be given the token: %s: %s", self.paths.key_socket, error.strerror or error)
+            return
+        self.stack.push_async_callback(closed)
 
     def _door(self, config: Config, spare: str) -> door.Door:
         env = dict(self.env)

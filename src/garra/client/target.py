@@ -57,8 +57,8 @@ def find(paths: Paths, env: Mapping[str, str], config: Mapping[str, Any], wanted
         return Target(local(_port(asked, f"{paths.prefix}_GATEWAY_PORT")), token, password, "environment")
     running = holder(paths)
     if running is not None:
-        own = wanted.token or paths.variable(env, "GATEWAY_TOKEN") or _text(running, "token")
-        return Target(local(running["port"]), own or token, password, "running")
+        said = wanted.token or paths.variable(env, "GATEWAY_TOKEN")
+        return Target(local(running["port"]), said or _of_this_run(paths) or token, password, "running")
     port = _mapping(config, "gateway").get("port")
     if port is None:
         return Target(local(DEFAULT_PORT), token, password)
@@ -68,12 +68,19 @@ def find(paths: Paths, env: Mapping[str, str], config: Mapping[str, Any], wanted
 def holder(paths: Paths) -> dict[str, Any] | None:
     """What the gateway that owns this state folder says about itself; None when none runs.
 
-    `pid`, `port`, `startedAt`, `version`, and `token` when that run has one that stands in no configuration.
+    `pid`, `port`, `startedAt`, `version`.
     """
     from garra.io.lock import holder as held  # noqa: PLC0415 - only who looks for a gateway needs the lock
 
     info = held(paths.lock)
     return info if info is not None and isinstance(info.get("port"), int) else None
+
+
+def _of_this_run(paths: Paths) -> str:
+    """The token that stands in no configuration, of a gateway that made it for itself or was given it to start."""
+    from garra.client.passing import ask  # noqa: PLC0415 - only who has no secret asks
+
+    return ask(paths.key_socket)
 
 
 def local(port: int) -> str:

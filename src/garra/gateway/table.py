@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 
@@ -32,6 +33,7 @@ from garra.gateway.methods import (
     usage,
     waiting,
 )
+from garra.gateway.schema import emit
 from garra.gateway.server import Gateway
 
 DOMAINS = (
@@ -75,3 +77,9 @@ def caller(registry: Registry, host: Host) -> Callable[[str, Mapping[str, Any]],
         return answer.payload if isinstance(answer, Reply) else answer
 
     return ask
+
+
+def document() -> dict[str, Any]:
+    """The protocol as one JSON Schema document, without a gateway that runs."""
+    nobody = cast(Gateway, SimpleNamespace(devices=None))  # the rows bind it, none is called
+    return emit(of(nobody))
