@@ -135,9 +135,10 @@ class Database:
 
     def _connected(self) -> Connection:
         if self._writing is None:
-            atomic.folder(self.path.parent)
-            if not self.path.exists():  # SQLite would make it for everybody to read
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, atomic.FILE_MODE))
+            with atomic.writing(self.path):
+                atomic.folder(self.path.parent)
+                if not self.path.exists():  # SQLite would make it for everybody to read
+                    os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, atomic.FILE_MODE))
             with contextlib.ExitStack() as unless_good:
                 connection = _connect(self.path)
                 unless_good.callback(connection.close)
