@@ -7,7 +7,7 @@ import json
 import pytest
 
 from garra.config.load import keep
-from garra.config.peek import peek
+from garra.config.peek import look, peek
 from garra.core.errors import NotFound
 from tests.config.place import Installation, said
 
@@ -233,6 +233,7 @@ def test_a_peek_at_a_broken_file_sees_the_last_good_one(here: Installation) -> N
     keep(here.paths, here.load("{ gateway: { port: 5 } }"))
     here.write("{")
     assert peek(here.paths, here.environment) == {"gateway": {"port": 5}}
+    assert look(here.paths, here.environment)[1].startswith("line 1, column 2")
 
 
 @pytest.mark.req("BOOT-15")

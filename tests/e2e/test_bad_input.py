@@ -40,6 +40,9 @@ async def test_a_file_that_breaks_leaves_the_gateway_serving(tmp_path: Path) -> 
         code, out, err = await program.run("agent", "-m", "by the command")
         assert (code, err) == (0, ""), "the command finds the gateway that still serves"
         assert "by the command" in out
+        code, out, _ = await program.run("status")
+        assert "not valid: line 5, column 1" in out
+        assert "running" in out
         code, _, err = await program.run("config", "validate")
         assert code == 1
         assert "line 5, column 1" in err

@@ -15,7 +15,14 @@ def peek(paths: Paths, env: Mapping[str, str]) -> dict[str, Any]:
 
     When it is broken, the last good one: that is what a running gateway serves on.
     """
+    return look(paths, env)[0]
+
+
+def look(paths: Paths, env: Mapping[str, str]) -> tuple[dict[str, Any], str]:
+    """What `peek` gives, and in one line what is wrong with the file; empty when it can be read."""
     environment = env if isinstance(env, Environment) else Environment(env)
     found = source.read(paths, environment)
-    kept = source.last_good(paths, environment) if found.issues else found
-    return {} if kept is None or kept.issues else kept.resolved
+    if not found.issues:
+        return found.resolved, ""
+    kept = source.last_good(paths, environment)
+    return {} if kept is None or kept.issues else kept.resolved, str(found.issues[0])

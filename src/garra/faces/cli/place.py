@@ -20,11 +20,20 @@ class Place:
     paths: Paths
 
     @cached_property
-    def config(self) -> dict[str, Any]:
-        """The configuration as plain values, without its types; empty when it is absent or broken."""
-        from garra.config.peek import peek  # noqa: PLC0415 - only commands that need an address read it
+    def _look(self) -> tuple[dict[str, Any], str]:
+        from garra.config.peek import look  # noqa: PLC0415 - only commands that need an address read it
 
-        return peek(self.paths, self.env)
+        return look(self.paths, self.env)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration as plain values, without its types; when it is broken the last good one, or empty."""
+        return self._look[0]
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with the configuration file, in one line; empty when it can be read."""
+        return self._look[1]
 
     def target(self, wanted: Wanted | None = None) -> Target:
         """The gateway to talk to. Raises UserError as `client.target.find` does."""

@@ -38,6 +38,7 @@ def gather(here: Place, wanted: Wanted | None = None, *, whole: bool = False) ->
         "exists": here.paths.state.is_dir(),
         "config": str(here.paths.config_file),
         "configured": here.paths.config_file.is_file(),
+        "fault": here.fault or None,
     }
     report: dict[str, Any] = {"version": garra.__version__, "state": state, "model": primary_model(here.config)}
     try:
@@ -79,6 +80,9 @@ def words(report: Mapping[str, Any], here: Place) -> str:
         stuck = output.painted(f"process {process.get('pid')} does not answer", "bad") if process else "not running"
         link = f"{stuck}: {gateway['error']}"
     config = state["config"] if state["configured"] else "none yet (garra onboard writes one)"
+    if state["fault"]:
+        served = "the last good one serves" if here.config else "there is no last good one"
+        config += f"\n          {output.painted('not valid', 'bad')}: {state['fault']}; {served} (garra config restore)"
     sessions = ((report.get("status") or {}).get("sessions") or {}).get("count")
     lines = [
         f"Garra     {report['version']}",
