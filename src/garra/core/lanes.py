@@ -31,7 +31,8 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One message. `id` is its run's; messages with another `route` (place, sender, rights) never share a run.
+    """One message. `id` is its run's; messages with another `route` (place, rights) never share a run: none is handed
+    to a run of another route either.
 
     `text` is kept for the summary of what was dropped.
     """
@@ -45,12 +46,13 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`running` is the id of the run's first message. `steered` was handed to the run, which has not yet taken it;
-    `open` says the run takes such messages. `summary` was dropped and waits to be told to the next run.
+    """`running` is the id of the run's first message, `route` its route. `steered` was handed to the run, which has not
+    yet taken it; `open` says the run takes such messages. `summary` was dropped and waits to be told to the next run.
     """
 
     settings: Settings = field(default_factory=Settings)
     running: str | None = None
+    route: str = ""
     open: bool = False
     stopping: bool = False
     steered: tuple[Item, ...] = ()
@@ -199,7 +201,7 @@ def _arrived(state: State, item: Item) -> Step:
     if state.running is None:
         return _idle(state, item)
     match item.mode:
-        case "steer" if state.open and not state.stopping and len(state.steered) < state.settings.cap:
+        case "steer" if _takes(state, item):
             return replace(state, steered=(*state.steered, item)), (Steer(item),)
         case "drop":
             return state, (Dropped(item, "busy"),)
@@ -207,6 +209,12 @@ def _arrived(state: State, item: Item) -> Step:
             return _interrupt(state, item)
         case _:
             return _enqueue(state, item)
+
+
+def _takes(state: State, item: Item) -> bool:
+    """Whether the running run may be handed this message."""
+    room = len(state.steered) < state.settings.cap
+    return state.open and not state.stopping and room and item.route == state.route
 
 
 def _idle(state: State, item: Item) -> Step:
@@ -289,5 +297,5 @@ def _start(state: State) -> Step:
         joined = (item.mode == first.mode and item.route == first.route for item in state.queue)
         count = next((index for index, joins in enumerate(joined) if not joins), len(state.queue))
     items = state.queue[:count]
-    after = replace(state, running=first.id, queue=state.queue[count:], summary=())
+    after = replace(state, running=first.id, route=first.route, queue=state.queue[count:], summary=())
     return after, (Start(items, state.summary),)

@@ -19,6 +19,7 @@ from garra.core.errors import NotFound, UserError
 from garra.core.execplan import Settings
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import ToolCall, ToolResult
+from garra.core.reply import Quiet
 from garra.core.skills import Listed, World
 from garra.domains.context import prompt, stamps
 from garra.domains.context.workspace import Workspace
@@ -128,7 +129,8 @@ class Assembler:
 
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
         tools = self._tools(run, specs) if specs else Tools()
-        return Setup(transcript, models, ask, tools, limit)
+        quiet: Quiet = "group" if turn.place and turn.place.group else "never"
+        return Setup(transcript, models, ask, tools, limit, quiet)
 
     def _models(self, run: Run, session: Session, config: Config) -> tuple[Model, ...]:
         """The model asked for, then the fallbacks; one that cannot be found is skipped where another is there."""
@@ -229,7 +231,7 @@ class Assembler:
     def _tools(self, run: Run, specs: tuple[ToolSpec, ...]) -> Tools:
         """What the loop may call, each through the one pipeline."""
         parts = self.parts
-        scope = Scope(run.agent_id, run.session_key, run.turn.origin)
+        scope = Scope(run.agent_id, run.session_key, run.turn.origin, place=run.turn.place)
         names = {spec.name for spec in specs}
         context = self.context(run.agent_id, run.session_key, run.run_id, run.turn.origin)
 
@@ -259,7 +261,8 @@ def _looked_up(values: Any, path: str) -> Any:
 
 def scope_of(run: Run, model: Model) -> Scope:
     """For whom tools are looked up in this run."""
-    return Scope(run.agent_id, run.session_key, run.turn.origin, model.provider, model.api)
+    turn = run.turn
+    return Scope(run.agent_id, run.session_key, turn.origin, model.provider, model.api, place=turn.place)
 
 
 def exec_settings(config: Config) -> Settings:

@@ -138,6 +138,7 @@ class _Drive:
             if steered in self._run.steer:
                 self._run.steer.remove(steered)
             self._run.joined.append(steered)
+            steered.led_by = self._run.run_id
             steered.stored.set()
             self._lane.consumed([steered])
 

@@ -55,7 +55,7 @@ class Lane:
         """A message came: it begins, is handed to the running run, waits, or is dropped."""
         turn = run.turn
         self._runs[turn.run_id] = run
-        route = f"{turn.origin} {turn.model or ''} {turn.thinking or ''} {turn.extra_system}"
+        route = f"{turn.origin} {turn.model or ''} {turn.thinking or ''} {turn.route} {turn.extra_system}"
         self._step(lanes.Arrived(Item(turn.run_id, self._clock.now_ms(), turn.text, route, turn.queue)))
 
     def open(self, *, yes: bool) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from garra.config.sections import Config
+from garra.config.sections.channels import account_rules
 from garra.config.sections.tools import ToolPolicy
+from garra.core import groups
 from garra.core.policy import Layer, over_http, profile
 from garra.domains.tools.pipeline import Scope
 
@@ -19,9 +21,17 @@ def layers(config: Config, scope: Scope) -> list[Layer]:
     found = [*_of(config.tools, scope.provider, "tools")]
     if agent is not None and agent.tools is not None:
         found += _of(agent.tools, scope.provider, f"agents.{scope.agent_id}.tools")
+    if scope.place is not None and scope.place.group:
+        found += _group(config, scope.place)
     if scope.surface == "http":
         found.append(_http(config))
     return found
+
+
+def _group(config: Config, place: groups.Place) -> Sequence[Layer]:
+    """What a group gets: little, unless the owner's settings of that group say more."""
+    account = account_rules(config.channels, place.channel, place.account)
+    return groups.tools(groups.rules(account, place.chat, place.thread), place)
 
 
 def _of(tools: ToolPolicy, provider: str, source: str) -> Iterator[Layer]:

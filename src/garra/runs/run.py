@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from garra.agent.cancel import Cancel
+from garra.core import lanes
 from garra.core.events import RunEnded
+from garra.core.groups import Place
 from garra.core.ids import AgentId, RunId, SessionId, SessionKey
 from garra.core.messages import Assistant, Image, Text, Usage, User
 from garra.sdk.model import Level
@@ -24,6 +26,9 @@ class Turn:
 
     `run_id` is the caller's idempotency key. `model` is a reference that holds for this turn only. `timeout_s` None
     takes the configured limit, 0 means none. `meta` is kept with the message. `tools` false offers none.
+
+    Of turns that come from a chat: `place` is where it was asked, `route` names place and rights (only turns of one
+    route share a run), `lane` how it waits, where that is not as configured for all.
     """
 
     run_id: RunId
@@ -40,6 +45,9 @@ class Turn:
     extra_system: str = ""
     session_id: SessionId | None = None
     tools: bool = True
+    place: Place | None = None
+    route: str = ""
+    lane: lanes.Settings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,7 @@ class Run:
     """A registered run. It is `queued` until its session is free, then `running`, then `ended` for good.
 
     `steer` are messages handed to it that its model has not seen yet; `joined` are those whose words it has taken:
-    they end when it ends. `prompt` is its message as it is
+    they end when it ends, and `led_by` names it there. `prompt` is its message as it is
     stored; `stored` is set when it is on disk, or never will be.
     """
 
@@ -93,6 +101,7 @@ class Run:
         self.seq = 0
         self.steer: deque[Run] = deque()
         self.joined: list[Run] = []
+        self.led_by: RunId | None = None
         self.prompt = User(
             (*((Text(turn.text),) if turn.text or not turn.images else ()), *turn.images),
             started_at,

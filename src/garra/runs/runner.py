@@ -93,7 +93,7 @@ class Runs:
         lane = self._lanes.get(turn.session_key)
         if lane is None:
             lane = self._lanes[turn.session_key] = Lane(ports.settings(), self, ports.clock)
-        lane.configure(ports.settings())
+        lane.configure(turn.lane or ports.settings())
         self._runs[run.run_id] = run
         lane.arrive(run)
         if run.state == "running":
@@ -165,6 +165,8 @@ class Runs:
         """A lane starts `runs` as one: the first carries it, the others end with it."""
         run = runs[0]
         run.joined = list(runs[1:])
+        for each in run.joined:
+            each.led_by = run.run_id
         for each in runs:
             each.state = "running"
         self._ports.spawn(self._carry(run, lane, brief), f"run {run.session_key}")

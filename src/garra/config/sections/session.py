@@ -58,7 +58,7 @@ class Session(OpenSection):
     typing_mode: Literal["never", "instant", "thinking", "message"] | None = None
 
 
-QueueMode = Literal["steer", "followup", "collect", "interrupt", "steer-backlog", "queue"]
+QueueMode = Literal["steer", "followup", "collect", "interrupt", "drop", "steer-backlog", "queue"]
 
 
 class Queue(OpenSection):

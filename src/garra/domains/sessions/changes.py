@@ -76,7 +76,7 @@ _EXTRA: dict[str, Check] = {
     "responseUsage": _one_of("off", "on", "tokens", "full"),
     "sendPolicy": _one_of("allow", "deny"),
     "groupActivation": _one_of("mention", "always"),
-    "queueMode": _one_of("steer", "followup", "collect", "interrupt", "steer-backlog"),
+    "queueMode": _one_of("steer", "followup", "collect", "interrupt", "drop", "steer-backlog"),
     "execHost": _one_of("auto", "sandbox", "gateway", "node"),
     "execSecurity": _one_of("deny", "allowlist", "full"),
     "execAsk": _one_of("off", "on-miss", "always"),

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from garra.core import policy, schema
 from garra.core.clip import clip
 from garra.core.errors import BadArguments, GarraError, ToolFailed
+from garra.core.groups import Place
 from garra.core.ids import AgentId, SessionKey
 from garra.core.messages import Content, Image, Text, ToolCall, ToolResult
 from garra.core.policy import Decision, Face, Layer, Verdict
@@ -31,7 +32,9 @@ MAX_IMAGES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """For whom tools are looked up. `provider` and `api` decide how their schemas are cut."""
+    """For whom tools are looked up. `provider` and `api` decide how their schemas are cut. `place` is the chat where
+    the turn was asked for, if it was one.
+    """
 
     agent_id: AgentId
     session_key: SessionKey
@@ -39,6 +42,7 @@ class Scope:
     provider: str = ""
     api: str = ""
     surface: Literal["agent", "http"] = "agent"
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
