@@ -187,7 +187,7 @@ async def test_a_damaged_file_is_said_in_one_line(tmp_path: Path) -> None:
 async def test_a_folder_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     db = Database(tmp_path / "file" / "state.db")
-    with pytest.raises(UserError, match="cannot use"):
+    with pytest.raises(UserError, match="cannot be written: Not a directory"):
         await db.open()
     await db.close()
 
