@@ -121,9 +121,9 @@ def test_an_unknown_choice_that_safety_depends_on_is_the_closed_one(here: Instal
     )
     assert found.valid
     assert len(found.warnings) == 6
-    assert "read as 'disabled'" in said(found)["channels.telegram.groupPolicy"]
+    assert "read as 'allowlist'" in said(found)["channels.telegram.groupPolicy"]
     telegram = found.config.channels["telegram"]
-    assert (telegram.group_policy, telegram.dm_policy) == ("disabled", "disabled")
+    assert (telegram.group_policy, telegram.dm_policy) == ("allowlist", "disabled")
     assert telegram.accounts["a"].dm_policy == "disabled"
     assert (found.config.gateway.bind, found.config.gateway.auth.mode) == ("loopback", "token")
     assert found.config.tools.exec.security == "deny"
