@@ -134,6 +134,11 @@ class Outbox:
         rows = self._told(await self._db.write(work, durable=True))
         return [row for row in rows if row.state == "unsure"]
 
+    async def hurry(self, channel: str, account: str) -> None:
+        """The link is back: what waits after a failed try waits no longer."""
+        query = "UPDATE outbox SET due=0 WHERE state='pending' AND channel=? AND account=? AND tries>0"
+        await self._db.write(lambda connection: connection.execute(query, (channel, account)).rowcount)
+
     async def retry(self, key: str) -> OutboxRow:
         """The owner wants it sent again, from its best form. Raises Conflict or NotFound."""
         return await self._change("retry", key, due=0, tries=0, stage=0, reason="")
