@@ -58,6 +58,7 @@ class Config(Section):
     logging: Logging = Field(default_factory=Logging)
     gateway: Gateway = Field(default_factory=Gateway)
     agents: Agents = Field(default_factory=Agents)
+    access_groups: dict[str, Any] = Field(default_factory=dict)
     bindings: tuple[dict[str, Any], ...] = ()
     models: Models = Field(default_factory=Models)
     tools: Tools = Field(default_factory=Tools)
