@@ -160,7 +160,7 @@ def _sweep(root: Path, before: float) -> int:
             if path.lstat().st_mtime < before:
                 path.unlink(missing_ok=True)
                 gone += 1
-        if Path(folder) != root and not os.listdir(folder):
+        if Path(folder) != root and not any(Path(folder).iterdir()):
             Path(folder).rmdir()
     return gone
 
