@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -247,3 +248,20 @@ async def test_other_peoples_sessions_do_not_show_here() -> None:
         await until(pilot, lambda: len(app.query(SaidView)) == 1)
         assert not app.query(WordsView)
         assert app.query_one(Transcript).children
+
+
+async def test_a_fault_of_ours_is_one_line_and_shows_no_variables() -> None:
+    said: list[str] = []
+
+    class Broken(Chat):
+        def panic(self, *renderables: object) -> None:
+            said.extend(map(str, renderables))
+            super().panic()
+
+    screen = Broken(Backend(Memory()), Opening(), SystemClock())
+    with pytest.raises(ZeroDivisionError):
+        async with screen.run_test() as pilot:
+            await pilot.pause()
+            screen.call_later(lambda: 1 // 0)
+            await pilot.pause()
+    assert said == ["garra: the chat ended with a fault of its own; `garra logs` tells more. Nothing said was lost."]

@@ -7,6 +7,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
 
 from garra.core.errors import GarraError
 from garra.faces.cli import table
@@ -17,6 +19,7 @@ INTERRUPTED = 130
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and give its exit code. A fault that a person can mend is one line, never a traceback."""
+    sys.excepthook = fault_of_ours
     try:
         return _dispatch(globals_of(list(arguments)))
     except Misused as fault:
@@ -31,6 +34,23 @@ def run(arguments: Sequence[str]) -> int:
         return 1
     except OSError as fault:
         return complain(f"{fault.strerror or fault}{f': {fault.filename}' if fault.filename else ''}", 1)
+
+
+def fault_of_ours(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """The last resort, as `sys.excepthook`: one line instead of a traceback, which may hold what nobody should read.
+
+    With GARRA_DEBUG set the traceback is shown, for whoever mends it.
+    """
+    from garra.io.env import read  # noqa: PLC0415 - only when something broke
+
+    if read().get("GARRA_DEBUG"):
+        sys.__excepthook__(kind, error, trace)
+        return
+    where = trace
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    at = f" at {Path(where.tb_frame.f_code.co_filename).name}:{where.tb_lineno}" if where is not None else ""
+    complain(f"a fault of Garra's own: {kind.__name__}{at}; set GARRA_DEBUG=1 to see all of it", 1)
 
 
 def complain(message: str, code: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,6 +27,8 @@ from garra.faces.tui.picker import Picker
 from garra.faces.tui.theme import INK, PAPER
 from garra.faces.tui.transcript import Transcript
 from garra.sdk.ports import Clock
+
+log = logging.getLogger(__name__)
 
 LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
 
@@ -389,3 +392,8 @@ class Chat(App[int]):
         self.query_one("#head", Static).update(standing.head(title, self._backend.where))
         self.query_one("#facts", Static).update(standing.facts(self._link, self._agent, self._facts))
         self.query_one("#doing", Static).update(standing.doing(self._talk.busy, now, leaving=self._leaving))
+
+    def _fatal_error(self) -> None:
+        """A fault of ours: one line for the person; the log gets the rest, which may hold what nobody should read."""
+        log.exception("the chat ended with a fault")
+        self.panic("garra: the chat ended with a fault of its own; `garra logs` tells more. Nothing said was lost.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from contextlib import closing
 
 from garra import app
 from garra.client import target
@@ -14,6 +15,7 @@ from garra.faces.tui.backend import Backend, Port
 from garra.faces.tui.chat import Chat, Opening
 from garra.faces.tui.remote import Remote
 from garra.faces.tui.theme import fitting
+from garra.io import log as logs
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
 
@@ -32,7 +34,8 @@ def show(paths: Paths, env: Environment, asked: argparse.Namespace, wanted: Want
         theme=fitting(env.get("GARRA_THEME", ""), env.get("COLORFGBG", "")),
     )
     screen = Chat(Backend(port), opening, SystemClock())
-    screen.run()
+    with closing(logs.setup(paths, "info")):
+        screen.run()
     return screen.return_code or 0
 
 
