@@ -19,6 +19,7 @@ from garra.io.tasks import Tasks
 from garra.runs.lane import Lane
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
+from garra.sdk.ports import Clock
 
 
 def turn(name: str, key: str = "agent:main:main", **more: Any) -> Turn:
@@ -65,7 +66,9 @@ class House:
 
 
 @asynccontextmanager
-async def house(settings: lanes.Settings | None = None, refuse: str = "") -> AsyncIterator[House]:
+async def house(
+    settings: lanes.Settings | None = None, refuse: str = "", clock: Clock | None = None
+) -> AsyncIterator[House]:
     settings = settings or lanes.Settings(debounce_ms=0)
     made: list[House] = []
 
@@ -82,7 +85,7 @@ async def house(settings: lanes.Settings | None = None, refuse: str = "") -> Asy
         return await made[0].drive(run, lane, brief)
 
     async with Tasks() as spawn:
-        runs = Runs(Ports(SystemClock(), spawn, enrol, keep, drive, lambda: settings))
+        runs = Runs(Ports(clock or SystemClock(), spawn, enrol, keep, drive, lambda: settings))
         made.append(House(runs))
         runs.subscribe(made[0].events.append)
         yield made[0]
@@ -219,3 +222,23 @@ async def test_draining_waits_for_what_runs() -> None:
         gate.set()
         assert await h.runs.drain(5)
         assert run.state == "ended"
+
+
+class SetBack(SystemClock):
+    """A clock that is set back by an hour each time it is read."""
+
+    hours = 0
+
+    def now_ms(self) -> int:
+        self.hours += 1
+        return super().now_ms() - self.hours * 3_600_000
+
+
+async def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
+    settings = lanes.Settings(mode="followup", debounce_ms=50)
+    async with house(settings, clock=SetBack()) as at:
+        gate = at.hold("a")
+        first, second = await at.runs.submit(turn("a")), await at.runs.submit(turn("b"))
+        gate.set()
+        async with asyncio.timeout(5):
+            assert [(await run.wait()).ending for run in (first, second)] == ["ok", "ok"]

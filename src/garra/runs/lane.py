@@ -56,7 +56,7 @@ class Lane:
         turn = run.turn
         self._runs[turn.run_id] = run
         route = f"{turn.origin} {turn.model or ''} {turn.thinking or ''} {turn.route} {turn.extra_system}"
-        self._step(lanes.Arrived(Item(turn.run_id, self._clock.now_ms(), turn.text, route, turn.queue)))
+        self._step(lanes.Arrived(Item(turn.run_id, self._now_ms(), turn.text, route, turn.queue)))
 
     def open(self, *, yes: bool) -> None:
         """The running run takes messages between its steps, or no longer."""
@@ -71,7 +71,7 @@ class Lane:
     def ended(self) -> None:
         """The running run has ended; what it had not taken waits first."""
         self.head = None
-        self._step(lanes.Ended(self._clock.now_ms()))
+        self._step(lanes.Ended(self._now_ms()))
 
     def cancel(self, ids: Sequence[RunId] | None) -> None:
         """Stop these, waiting or running; `None` stops all."""
@@ -80,6 +80,10 @@ class Lane:
     def close(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
+
+    def _now_ms(self) -> int:
+        """A lane lives in memory only, so it goes by the clock that nobody sets: waiting must not last for ever."""
+        return round(self._clock.monotonic() * 1000)
 
     def _step(self, event: lanes.Event) -> None:
         self._state, effects = lanes.step(self._state, event)
@@ -118,9 +122,9 @@ class Lane:
     def _wake_at(self, at_ms: int) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        wait_s = max(0, at_ms - self._clock.now_ms()) / 1000
+        wait_s = max(0, at_ms - self._now_ms()) / 1000
         loop = asyncio.get_running_loop()
-        self._alarm = loop.call_later(wait_s, lambda: self._step(lanes.Woke(self._clock.now_ms())))
+        self._alarm = loop.call_later(wait_s, lambda: self._step(lanes.Woke(self._now_ms())))
 
 
 def _brief(items: Sequence[Item]) -> str:
