@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from garra.client.wire import Link
+from garra.faces.tui import chat
 from garra.faces.tui.backend import Backend
 from garra.faces.tui.chat import Chat, Opening
 from garra.faces.tui.composer import Composer
@@ -254,6 +256,8 @@ async def test_a_fault_of_ours_is_one_line_and_shows_no_variables() -> None:
     said: list[str] = []
 
     class Broken(Chat):
+        CSS_PATH = str(Path(chat.__file__).with_name("chat.tcss"))
+
         def panic(self, *renderables: object) -> None:
             said.extend(map(str, renderables))
             super().panic()
