@@ -42,7 +42,6 @@ def conc(ground: Ground, products: Sequence[Product], _: int) -> None:
 
 async def _together(ground: Ground, process: Process, client: Client, sessions: int) -> Row:
     failures: list[str] = []
-    most = ground.stats()["inflight"]
 
     async def one(number: int) -> None:
         try:
@@ -52,22 +51,15 @@ async def _together(ground: Ground, process: Process, client: Client, sessions: 
         else:
             failures.extend([] if "slept" in reply else [reply[:200]])
 
-    async def watch() -> None:
-        nonlocal most
-        while True:
-            most = max(most, (await asyncio.to_thread(ground.stats))["inflight"])
-            await asyncio.sleep(0.05)
-
-    watcher = asyncio.create_task(watch())
+    ground.stats(again=True)
     before = process.cpu()
     with Peak(process) as peak:
         began = time.monotonic()
         await asyncio.gather(*(one(number) for number in range(sessions)))
         wall = time.monotonic() - began
-    watcher.cancel()
     return {
         "wall_s": round(wall, 2),
-        "most_in_flight": most,
+        "most_in_flight": ground.stats()["max_inflight"],
         "failures": len(failures),
         "first_failure": failures[0] if failures else None,
         "cpu_ms": round((process.cpu() - before) / sessions * 1e3, 1),

@@ -34,9 +34,10 @@ class Ground:
     book: Book
     python: str
 
-    def stats(self) -> dict[str, int]:
-        """What the fake model has seen (bench.model.Stats)."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{MODEL_PORT}/stats") as response:
+    def stats(self, *, again: bool = False) -> dict[str, int]:
+        """What the fake model has seen (bench.model.Stats); `again`: `max_inflight` is counted anew from now on."""
+        url = f"http://127.0.0.1:{MODEL_PORT}/stats{'?again=1' if again else ''}"
+        with urllib.request.urlopen(url) as response:
             found: dict[str, int] = json.load(response)
             return found
 

@@ -7,7 +7,7 @@ The newest user text says what is answered:
     sleep:S            S seconds of silence, then "slept"
     anything else      "pong: " and the last 40 characters of the text
 
-`GET /stats` gives counters and the sizes of the newest request. Run: python -m bench.model PORT
+`GET /stats` gives counters and the sizes of the newest request; `?again` then counts `max_inflight` anew. Run: python -m bench.model PORT
 """
 
 from __future__ import annotations
@@ -150,8 +150,11 @@ class Model:
         head = self._head(request, "chat.completion")
         return web.json_response({**head, "choices": [choice], "usage": _usage(size)})
 
-    async def tell(self, _: web.Request) -> web.Response:
-        return web.json_response(asdict(self.stats))
+    async def tell(self, http: web.Request) -> web.Response:
+        told = asdict(self.stats)
+        if "again" in http.query:
+            self.stats.max_inflight = self.stats.inflight
+        return web.json_response(told)
 
 
 def _usage(size: int) -> dict[str, int]:
