@@ -7,7 +7,8 @@ The newest user text says what is answered:
     sleep:S            S seconds of silence, then "slept"
     anything else      "pong: " and the last 40 characters of the text
 
-`GET /stats` gives counters and the sizes of the newest request; `?again` then counts `max_inflight` anew. Run: python -m bench.model PORT
+`GET /stats` gives counters and the sizes of the newest request; `?again` then counts `max_inflight` anew.
+Run: python -m bench.model PORT
 """
 
 from __future__ import annotations
