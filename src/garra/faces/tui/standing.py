@@ -10,7 +10,8 @@ from garra.faces.tui.items import Facts, duration
 
 
 def head(title: str, where: str) -> Content:
-    return Content.assemble(("Garra", "bold $foreground"), "  ", title, "  ", where)
+    """One line; where the agent lives comes first, so that a long title is what is cut."""
+    return Content.assemble(("Garra", "bold $foreground"), "  ", where, "  ", title)
 
 
 def facts(link: Link | None, agent: str, known: Facts) -> Content:
