@@ -50,16 +50,21 @@ async def main() -> None:
                 Say(ANSWER, usage=(2310, 184)),
             )
             svg = await shown(Path(folder), model.url)
-        page = Path(folder) / "page.html"
-        page.write_text(f'<body style="margin:0;overflow:hidden;background:#1b1a17">{svg}</body>')
-        browser = shutil.which("chromium") or "chromium"
-        subprocess.run(
-            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-sync",
-             f"--user-data-dir={folder}/profile", "--window-size=1180,816", "--force-device-scale-factor=1.5",
-             f"--screenshot={HERE / 'chat.png'}", page.as_uri()],
-            check=True, capture_output=True,
-        )  # fmt: skip
+        await asyncio.to_thread(picture, Path(folder), svg)
+
+
+def picture(folder: Path, svg: str) -> None:
+    """Draws the SVG as a browser does."""
+    page = folder / "page.html"
+    page.write_text(f'<body style="margin:0;overflow:hidden;background:#1b1a17">{svg}</body>')
+    browser = shutil.which("chromium") or "chromium"
+    subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         f"--user-data-dir={folder}/profile", "--window-size=1180,816", "--force-device-scale-factor=1.5",
+         f"--screenshot={HERE / 'chat.png'}", page.as_uri()],
+        check=True, capture_output=True,
+    )  # fmt: skip
 
 
 async def shown(home: Path, model_url: str) -> str:
