@@ -32,7 +32,8 @@ class LinkKey(NamedTuple):
 class Setup:
     """One account as configured. `fault` says in one line why it cannot be started; `enabled`: the owner wants it.
 
-    `configured`: it has its credentials. `sources` says where each came from: config, env or file.
+    `configured`: it has its credentials. `sources` says where each came from: config, env or file. `label` is what
+    people call the channel, `name` what the owner calls the account.
     """
 
     channel: str
@@ -41,6 +42,7 @@ class Setup:
     configured: bool = True
     fault: str = ""
     name: str = ""
+    label: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -116,7 +118,7 @@ def _setup(channel: str, name: str, section: Mapping[str, Any], schema: Mapping[
             fault, sources[key], settings[key] = error.message, "file", Secret("")
     configured = not marked.keys or any(sources[key] != "none" for key in marked.keys)
     shown = str(own.get("name") or (section.get("name") if name == DEFAULT else "") or "")
-    return Setup(channel, Account(name, settings), enabled, configured, fault, shown, sources)
+    return Setup(channel, Account(name, settings), enabled, configured, fault, shown, sources=sources)
 
 
 def _schema_fault(channel: str, name: str, settings: Mapping[str, Any], schema: Mapping[str, Any]) -> str:

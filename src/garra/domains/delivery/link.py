@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -322,10 +323,10 @@ def _why(run: _Run) -> str:
 
 async def _ended(task: Task, grace_s: float) -> None:
     """Wait for a cancelled task, not longer than `grace_s`."""
-    waiting = asyncio.Event()
-    task.add_done_callback(lambda _: waiting.set())
-    try:
+    gone = asyncio.Event()
+    task.add_done_callback(lambda _: gone.set())
+    with suppress(TimeoutError):
         async with asyncio.timeout(grace_s):
-            await waiting.wait()
-    except TimeoutError:
-        log.error("a task does not end; it is left behind")
+            await gone.wait()
+    if not task.done():
+        log.error("a channel's task does not end when it is cancelled; it is left behind")
