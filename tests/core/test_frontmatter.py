@@ -68,4 +68,4 @@ def test_depth_has_an_end() -> None:
 
 @given(st.lists(st.sampled_from(["a", ":", " ", "- ", "\n", "  ", "{", "}", "[", "]", '"', "'", ",", "|", "#", "\t"])))
 def test_anything_is_read_without_a_fault(pieces: list[str]) -> None:
-    head("".join(pieces))
+    assert all(isinstance(key, str) for key in head("".join(pieces)))

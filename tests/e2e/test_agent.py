@@ -152,6 +152,7 @@ def test_a_run_outlives_its_client_and_another_reads_the_result(program: Program
             awaited(lambda: bool(server.requests))
             child.kill()
         awaited(lambda: "slept" in history(program), 10)
+        assert history(program).count("slept") == 1
 
 
 def history(program: Program) -> str:

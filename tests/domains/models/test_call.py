@@ -221,8 +221,10 @@ async def test_abort_stops_the_call(at: Desk) -> None:
 async def test_a_family_is_prepared_in_the_background(at: Desk) -> None:
     at.configure({**at.provider(), "agents": {"defaults": {"model": "fake/m"}}})
     await at.models.warm()
+    assert (await at.models.stream(at.request("fake/m")).result()).stop == "stop"
     at.apis.clear()
-    await at.models.warm()
+    await at.models.warm()  # a family that is gone is no fault of the start
+    assert (await at.models.stream(at.request("fake/m")).result()).stop == "error"
 
 
 async def test_half_a_letter_does_not_break_the_request(at: Desk) -> None:

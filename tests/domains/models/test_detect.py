@@ -49,7 +49,7 @@ class Pages:
         return _Page(self.pages.get(url))
 
     def client(self, via: Via = DIRECT) -> Any:
-        raise NotImplementedError
+        raise AssertionError("nobody asks these pages for a client")
 
     async def warm(self) -> None:
         return None
