@@ -46,7 +46,7 @@ bench: $(VENV)/dev.stamp
 docs: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -q tests/architecture tests/docs
 
-new: $(VENV)/run.stamp
+new: $(VENV)/dev.stamp
 	@$(BIN)/garra plugins new $(KIND) $(NAME)
 
 clean:
