@@ -128,7 +128,7 @@ class Courier:
         try:
             async with _Outcome(self, row):
                 async with asyncio.timeout(self._route.send_s):
-                    platform_id = await self._channel.send(row.outbound())
+                    platform_id = await sent(self._channel, row)
                 await self._stored(lambda: self._route.outbox.sent(row, platform_id))
         finally:
             self._sending -= 1
@@ -143,7 +143,10 @@ class Courier:
             self.pace.hold(fault.retry_after_s)
 
         async def settle() -> None:
-            idempotent = self._channel.limits.idempotent
+            if row.draft.edits and fault.fault in {"refused", "gone"}:
+                await route.outbox.anew(row)
+                return
+            idempotent = self._channel.limits.idempotent or bool(row.draft.edits)
             effect = await route.outbox.failed(row, fault, idempotent=idempotent, rewrite=route.rewrite)
             if isinstance(effect, Hold):
                 self.down()
@@ -199,6 +202,15 @@ class _Outcome:
             return False
         await self._courier.failed(self._row, judged(error))
         return isinstance(error, GarraError | TimeoutError)
+
+
+async def sent(channel: Channel, row: OutboxRow) -> str:
+    """Send it, or make the message it edits into it; the platform's id of what is there now."""
+    edit = getattr(channel, "edit", None)
+    if not row.draft.edits or edit is None:
+        return await channel.send(row.outbound())
+    await edit(row.draft.edits, row.outbound())
+    return row.draft.edits
 
 
 def judged(error: Exception) -> SendFailed:

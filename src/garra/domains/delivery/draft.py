@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from garra.core.chunking import chunks
 from garra.core.spool import OutboxState, Sending
 from garra.sdk.channel import Address, Button, File, Outbound
 
@@ -26,7 +27,9 @@ class Draft:
 
     `key` is the same whenever the same message is written again; the second writing changes nothing. `forms` is the
     ladder of renderings, best first, the plain one last. `position` orders the parts of one answer. `purpose`:
-    `reply`, `send` (somebody asked for it), or `notice` (a word to the owner; its own failure is told to nobody).
+    `reply`, `send` (somebody asked for it), `notice` (a word to the owner) or `preview` (what shows while a run works);
+    what becomes of the last two is told to nobody. `edits` is the platform's id of a message that is there already and
+    becomes this one; where it is gone, this one is sent anew.
     """
 
     key: str
@@ -39,6 +42,7 @@ class Draft:
     position: int = 0
     purpose: str = "reply"
     run_id: str = ""
+    edits: str = ""
 
     @property
     def text(self) -> str:
@@ -82,8 +86,13 @@ class OutboxRow:
 
     def sending(self, *, idempotent: bool) -> Sending:
         draft = self.draft
-        pieces = len(draft.text) > 1
+        pieces = len(divided(draft.text)) > 1
         return Sending(self.tries, self.stage, len(draft.forms), len(draft.files), idempotent, pieces)
+
+
+def divided(text: str) -> tuple[str, ...]:
+    """`text` in two parts or a little more; in one where it is too short for that."""
+    return chunks(text, (len(text) + 1) // 2) or (text,)
 
 
 COLUMNS = "place, key, body, state, created, updated, due, tries, stage, inbox_id, platform_id, reason"

@@ -19,11 +19,10 @@ from garra.core.spool import (
     Split,
     Unload,
     fail,
-    halves,
     resumed,
 )
 from garra.domains.delivery import inbox
-from garra.domains.delivery.draft import COLUMNS, Draft, Form, OutboxRow, read
+from garra.domains.delivery.draft import COLUMNS, Draft, Form, OutboxRow, divided, read
 from garra.domains.delivery.store import Store, packed
 from garra.domains.delivery.timeline import passed
 from garra.io.store.db import Connection
@@ -122,7 +121,7 @@ class Outbox:
             halted = [read(row) for row in connection.execute(_HALTED, (channel, account))]
             moved = []
             for row in halted:
-                state = resumed(row.state, idempotent=idempotent)
+                state = resumed(row.state, idempotent=idempotent or bool(row.draft.edits))
                 if state != row.state:
                     change: OutboxMove = (
                         "doubt" if state == "unsure" else "retry" if row.state == "unsure" else "release"
@@ -138,6 +137,11 @@ class Outbox:
         """The link is back: what waits after a failed try waits no longer."""
         query = "UPDATE outbox SET due=0 WHERE state='pending' AND channel=? AND account=? AND tries>0"
         await self._db.write(lambda connection: connection.execute(query, (channel, account)).rowcount)
+
+    async def anew(self, row: OutboxRow) -> list[OutboxRow]:
+        """The message that it was to change is not there: it is sent as one of its own."""
+        now, fresh = self._clock.now_ms(), replace(row.draft, edits="")
+        return self._told(await self._db.write(lambda connection: _replace(connection, row, [fresh], now)))
 
     async def retry(self, key: str) -> OutboxRow:
         """The owner wants it sent again, from its best form. Raises Conflict or NotFound."""
@@ -172,16 +176,17 @@ class Outbox:
 
 
 def cut(row: OutboxRow, effect: Split | Unload) -> Sequence[Draft]:
-    """The plain answer to both: the text in two halves, or a line for each file."""
+    """The plain answer to both: the text in halves, or a line for each file."""
     draft = row.draft
     if isinstance(effect, Unload):
         lines = [f"{file.name} is too large to be sent here ({file.size} bytes)." for file in draft.files]
         text = "\n\n".join(part for part in (draft.text, *lines) if part)
         return [replace(draft, forms=(Form("plain", text),), files=())]
-    first, second = halves(draft.text)
-    head = replace(draft, forms=(Form("plain", first),), buttons=(), files=())
-    tail = replace(draft, key=f"{draft.key}/2", forms=(Form("plain", second),), reply_to="")
-    return [head, tail]
+    first, *others = divided(draft.text)
+    parts = [replace(draft, forms=(Form("plain", first),))]
+    for number, part in enumerate(others, start=2):
+        parts.append(replace(draft, key=f"{draft.key}/{number}", forms=(Form("plain", part),), reply_to="", files=()))
+    return [*(replace(part, buttons=()) for part in parts[:-1]), replace(parts[-1], buttons=draft.buttons)]
 
 
 def _insert(connection: Connection, draft: Draft, place: int, inbox_id: str, now: int) -> None:

@@ -50,7 +50,7 @@ class Owner:
             )
 
     def _went(self, row: OutboxRow) -> None:
-        if row.draft.purpose == "notice" or row.reason.startswith("dropped by"):
+        if row.draft.purpose in {"notice", "preview"} or row.reason.startswith("dropped by"):
             return
         address = row.draft.address
         if row.state == "dead":
