@@ -184,18 +184,6 @@ def evicted(queue: Sequence[Waiting], cap: int) -> tuple[str, ...]:
     return tuple(waiting.id for waiting in order[:over])
 
 
-def halves(text: str) -> tuple[str, str]:
-    """`text` cut in two near its middle: between paragraphs, else lines, else words, else anywhere."""
-    middle = len(text) // 2
-    for mark in ("\n\n", "\n", " "):
-        cuts = (text.rfind(mark, len(text) // 4, middle + 1), text.find(mark, middle, len(text) * 3 // 4))
-        found = [cut for cut in cuts if cut > 0]
-        if found:
-            cut = min(found, key=lambda at: abs(at - middle))
-            return text[:cut], text[cut + len(mark) :]
-    return text[:middle], text[middle:]
-
-
 _DIGITS: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 
 

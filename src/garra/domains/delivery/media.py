@@ -91,14 +91,9 @@ class MediaRoot:
 
         return await self.keep(channel, Media(kind, "", name, mime, len(data)), once(), len(data))
 
-    def path(self, relative: str) -> Path:
-        """Where a kept file is. Raises NotFound for a path that is not one of the root's. Blocks."""
-        path = self.root / relative
-        if ".." in path.parts or not path.is_relative_to(self.root) or not path.is_file() or path.is_symlink():
-            raise NotFound(f"no such file in the media folder: {relative[:200]}")
-        if not path.resolve().is_relative_to(self.root.resolve()):
-            raise NotFound(f"no such file in the media folder: {relative[:200]}")
-        return path
+    async def path(self, relative: str) -> Path:
+        """Where a kept file is. Raises NotFound for a path that is not one of the root's."""
+        return await asyncio.to_thread(_found, self.root, relative)
 
     async def sweep(self, days: int = KEEP_DAYS) -> int:
         """Remove what is older than `days`, and folders that are empty then; how many files went."""
@@ -121,6 +116,14 @@ async def _gathered(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             held.clear()
     if held:
         yield bytes(held)
+
+
+def _found(root: Path, relative: str) -> Path:
+    path = root / relative
+    inside = ".." not in path.parts and path.is_relative_to(root) and not path.is_symlink() and path.is_file()
+    if not inside or not path.resolve().is_relative_to(root.resolve()):
+        raise NotFound(f"no such file in the media folder: {relative[:200]}")
+    return path
 
 
 def _open(path: Path) -> int:
