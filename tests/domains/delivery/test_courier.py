@@ -95,7 +95,8 @@ async def make(tmp_path: Path) -> AsyncIterator[Callable[..., Place]]:
 
     def build(limits: Limits = LIFTED, pace: Pace | None = None, account: str = "main", **more: Any) -> Place:
         refused: list[str] = []
-        wire = Wire(limits, now=time.monotonic)
+        wire: Wire = more.pop("wire", None) or Wire(limits)
+        wire.now = time.monotonic
         pace = pace or Pace(limits, time)
         route = Route("test", account, box, pace, time, tasks, refused=refused.append, **more)
         courier = Courier(wire, route)
@@ -305,3 +306,31 @@ async def test_a_pace_is_taken_turn_by_turn() -> None:
     await time.advance(1.0)
     await waiting
     assert time.monotonic() == 1.0
+
+
+class Editing(Wire):
+    """A platform whose messages can be changed."""
+
+    async def edit(self, message_id: str, message: Outbound) -> None:
+        self.got.append((self.now(), message))
+        if faults := self.plan.get(f"edit {message_id}"):
+            raise faults.pop(0)
+
+
+async def test_an_answer_that_takes_the_place_of_a_message_may_be_tried_again(make: Callable[..., Place]) -> None:
+    place = make(wire=Editing())
+    place.wire.plan["edit 5"] = [SendFailed("unsure", "cut")]
+    place.courier.up()
+    await place.box.put([draft("a", edits="5")])
+    await place.pass_time(2)
+    assert ((await place.box.get("a")).platform_id, len(place.wire.got)) == ("5", 2)
+
+
+async def test_where_the_message_to_change_is_gone_the_answer_is_sent_anew(make: Callable[..., Place]) -> None:
+    place = make(wire=Editing())
+    place.wire.plan["edit 5"] = [SendFailed("gone", "message not found")]
+    place.courier.up()
+    await place.box.put([draft("a", edits="5"), draft("z", "z", position=1)])
+    await place.until(lambda: place.wire.texts[-1:] == ["z"])
+    assert place.wire.texts == ["hi", "hi", "z"]
+    assert (await place.box.get("a")).platform_id == "p2"

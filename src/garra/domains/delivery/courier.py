@@ -125,11 +125,12 @@ class Courier:
             route.spawn(self._send(row), f"send {row.key}")
 
     async def _send(self, row: OutboxRow) -> None:
+        platform_id: str | None = None
         try:
-            async with _Outcome(self, row):
-                async with asyncio.timeout(self._route.send_s):
-                    platform_id = await sent(self._channel, row)
-                await self._stored(lambda: self._route.outbox.sent(row, platform_id))
+            async with _Outcome(self, row), asyncio.timeout(self._route.send_s):
+                platform_id = await sent(self._channel, row)
+            if (proof := platform_id) is not None:
+                await self._stored(lambda: self._route.outbox.sent(row, proof))
         finally:
             self._sending -= 1
             if not self._sending:

@@ -185,7 +185,9 @@ def cut(row: OutboxRow, effect: Split | Unload) -> Sequence[Draft]:
     first, *others = divided(draft.text)
     parts = [replace(draft, forms=(Form("plain", first),))]
     for number, part in enumerate(others, start=2):
-        parts.append(replace(draft, key=f"{draft.key}/{number}", forms=(Form("plain", part),), reply_to="", files=()))
+        parts.append(
+            replace(draft, key=f"{draft.key}/{number}", forms=(Form("plain", part),), reply_to="", files=(), edits="")
+        )
     return [*(replace(part, buttons=()) for part in parts[:-1]), replace(parts[-1], buttons=draft.buttons)]
 
 
