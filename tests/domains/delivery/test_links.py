@@ -315,8 +315,11 @@ async def test_configuration_decides_what_runs(house: House, tasks: Tasks) -> No
     await links.apply([setup(), setup("other", token="new")])
     await house.pass_(10)
     assert house.made == ["default", "other", "other"]
+    await links.apply([setup(), setup("other", token="new", allowFrom=["7"])])
+    await house.pass_(10)
+    assert len(house.made) == 3  # who may write is the host's affair: the link stays
     await links.apply([setup()])
-    assert links.keys() == [LinkKey("toy", "default")]
+    assert links.accounts() == [LinkKey("toy", "default")]
     assert ("other", False) in house.ups
 
 

@@ -16,6 +16,14 @@ from garra.core.secret import Secret
 from garra.sdk.channel import Account
 
 DEFAULT = "default"
+HOST_KEYS = frozenset(
+    {
+        "ackReaction", "allowFrom", "contextVisibility", "defaultTo", "direct", "dmHistoryLimit", "dmPolicy", "dms",
+        "errorPolicy", "groupAllowFrom", "groupPolicy", "groups", "heartbeatVisibility", "historyLimit", "joinIntro",
+        "mentionPatterns", "name", "replyToMode", "responsePrefix", "streaming",
+    }
+)  # fmt: skip
+"""What the host reads itself, message by message: changing it needs no new link."""
 
 
 class LinkKey(NamedTuple):
@@ -44,6 +52,12 @@ class Setup:
     name: str = ""
     label: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def transport(self) -> tuple[Any, ...]:
+        """What the link depends on."""
+        own = {key: value for key, value in self.account.settings.items() if key not in HOST_KEYS}
+        return self.key, own, self.enabled, self.configured, self.fault
 
     @property
     def key(self) -> LinkKey:

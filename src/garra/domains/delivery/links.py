@@ -42,7 +42,8 @@ class Links:
 
     async def _put(self, key: LinkKey, setup: Setup) -> None:
         before = self._links.get(key)
-        if before is not None and before.setup == setup:
+        if before is not None and before.setup.transport == setup.transport:
+            before.setup = setup
             return
         if before is not None:
             await before.stop()
@@ -73,7 +74,7 @@ class Links:
         """Whether it was stopped by hand."""
         return key in self._held
 
-    def keys(self) -> list[LinkKey]:
+    def accounts(self) -> list[LinkKey]:
         return list(self._links)
 
     def status(self) -> list[LinkStatus]:

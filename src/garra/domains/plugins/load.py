@@ -16,6 +16,7 @@ from typing import Any
 
 from garra.core.errors import UserError
 from garra.domains.plugins.discover import Plugin
+from garra.sdk.channel import Account, Channel, Ports
 from garra.sdk.manifest import Part
 from garra.sdk.model import Api
 from garra.sdk.sandbox import Sandbox
@@ -91,6 +92,16 @@ def build(plugin: Plugin, part: Part, ports: Mapping[str, Any]) -> Any:
         return maker(**{name: ports[name] for name in plugin.manifest.needs})
     except Exception as error:
         raise Broken(f"plugin {plugin.id} does not start: {type(error).__name__}: {error}") from error
+
+
+def channel(plugin: Plugin, part: Part, account: Account, ports: Ports) -> Channel:
+    """Make what `part` names for one account. Raises Broken."""
+    maker: Callable[[Account, Ports], Channel] = attribute(plugin, part)
+    try:
+        return maker(account, ports)
+    except Exception as error:
+        log.debug("channel %s does not start", plugin.id, exc_info=True)
+        raise Broken(f"channel {plugin.id} cannot serve {account.id}: {type(error).__name__}: {error}") from error
 
 
 def register(plugin: Plugin, config: Mapping[str, Any], ports: Mapping[str, Any]) -> Window:

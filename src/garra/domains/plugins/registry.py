@@ -11,6 +11,7 @@ from typing import Any
 from garra.core.errors import NotFound
 from garra.domains.plugins import discover, load
 from garra.domains.plugins.discover import Plugin
+from garra.sdk.channel import Account, Channel, Ports
 from garra.sdk.manifest import Kind
 from garra.sdk.model import Api
 from garra.sdk.sandbox import Sandbox
@@ -117,6 +118,15 @@ class Registry:
         """Every tool; one that does not load is left out and logged."""
         listed: list[Tool] = [made for _, made in self._all("tool")]
         return listed + [tool for window in self._windows.values() for tool in window.tools.values()]
+
+    def channel(self, name: str, account: Account, ports: Ports) -> Channel:
+        """A new channel of that name for one account. Raises NotFound, or Broken when its code is."""
+        for plugin in self._on("channel"):
+            for part in plugin.manifest.parts:
+                if part.name == name:
+                    return load.channel(plugin, part, account, ports)
+        known = ", ".join(plugin.id for plugin in self._on("channel"))
+        raise NotFound(f"no channel is called {name!r}; there is {known}")
 
     def of(self, kind: Kind) -> list[Plugin]:
         """The plugins of a kind that are on and sound."""

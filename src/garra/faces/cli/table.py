@@ -48,6 +48,8 @@ COMMANDS = (
             ("list", "status", "set", "install-local")),
     Command("sessions", "list, read, export and delete conversations", "garra.faces.cli.sessions",
             ("list", "history", "export", "delete")),
+    Command("channels", "chat accounts and their links", "garra.faces.cli.channels",
+            ("list", "status", "add", "remove", "start", "stop")),
     Command("devices", "who may connect: list, approve, reject, revoke, rotate", "garra.faces.cli.devices",
             ("list", "approve", "reject", "revoke", "rotate")),
     Command("doctor", "find what is wrong, say how to mend it (--fix)", "garra.faces.cli.doctor",

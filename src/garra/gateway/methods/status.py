@@ -16,6 +16,7 @@ from garra.domains.sessions.rows import Query
 from garra.domains.sessions.session import Session
 from garra.gateway.host import Host
 from garra.gateway.method import READ, Caller, Method
+from garra.gateway.methods import channels
 from garra.gateway.params import Nothing, Params
 from garra.gateway.rows import Rows, defaults
 
@@ -116,12 +117,11 @@ async def health(host: Host) -> dict[str, Any]:
     for agent_id in agents.ids():
         default = agent_id == agents.default_id()
         listed.append({"agentId": agent_id, "isDefault": default, "sessions": await _short(host, agent_id)})
+    told = channels.listed(host)
     return {
         "plugins": {"loaded": [], "errors": [], "unavailable": []},
         "configReload": {"hotReloadStatus": "off" if host.config.gateway.reload.mode == "off" else "active"},
-        "channels": {},
-        "channelOrder": [],
-        "channelLabels": {},
+        **{name: told[name] for name in ("channels", "channelOrder", "channelLabels")},
         "heartbeatSeconds": 0,
         "defaultAgentId": agents.default_id(),
         "agents": listed,

@@ -1,0 +1,57 @@
+"""The accounts of every channel, from the plugins that are on and the configuration that serves."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from garra.config.load import Snapshot, load
+from garra.config.paths import Paths
+from garra.core.errors import UserError
+from garra.domains.delivery.accounts import Outside, Setup, setups
+from garra.domains.plugins import discover
+from garra.domains.plugins.discover import Plugin
+from garra.io.env import Environment
+from garra.io.files import atomic
+
+
+def configured(plugins: Iterable[Plugin], snapshot: Snapshot, env: Mapping[str, str]) -> list[Setup]:
+    """Every account that is configured, in any channel of `plugins`. Blocks: it may read files that hold tokens."""
+    written = snapshot.config.channels
+    outside = Outside({**env, **snapshot.env}, secret_file)
+    found = []
+    for plugin in plugins:
+        for part in plugin.manifest.parts:
+            if (channel := written.get(part.name)) is not None:
+                section: Mapping[str, Any] = channel.model_dump(mode="json", by_alias=True, exclude_unset=True)
+                listed = setups(part.name, section, plugin.manifest.settings, outside)
+                found += [replace(setup, label=plugin.manifest.name) for setup in listed]
+    return found
+
+
+def secret_file(path: str) -> str:
+    """A file that holds a token: a plain file, no symbolic link. Raises UserError."""
+    where = Path(path).expanduser()
+    try:
+        facts = os.lstat(where)
+    except OSError as error:
+        raise UserError(f"{where}: {error.strerror}; it is to hold a token") from None
+    if not stat.S_ISREG(facts.st_mode):
+        raise UserError(f"{where} is no plain file; name the file itself that holds the token, no link to it")
+    return atomic.read(where, 1 << 16)
+
+
+def local(paths: Paths, env: Environment) -> tuple[list[Plugin], list[Setup]]:
+    """The channels that are on and their accounts, without a gateway; no plugin's code runs. Blocks."""
+    snapshot = load(paths, env)
+    box = Path(str(resources.files("garra") / "builtin"))
+    roots = (discover.bundled(box), discover.installed(), discover.extensions(paths.extensions))
+    found = [one for root in roots for one in root if isinstance(one, Plugin) and one.manifest.kind == "channel"]
+    chosen = discover.choose(found, snapshot.config.plugins.model_dump(by_alias=True))
+    channels = [plugin for plugin in chosen if plugin.enabled]
+    return channels, configured(channels, snapshot, env)

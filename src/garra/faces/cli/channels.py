@@ -1,0 +1,275 @@
+"""`garra channels`: which chat accounts there are, how their links fare; add, remove, start and stop one."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from garra.client import quick
+from garra.client.socket import Unreachable
+from garra.core.errors import NotFound, UserError
+from garra.faces.cli import output, parsing, place
+from garra.faces.cli.place import Place
+from garra.io.clock import SystemClock
+
+DEFAULT = "default"
+SCOPES = ("operator.admin", "operator.read")
+
+
+def run(arguments: Sequence[str]) -> int:
+    asked = _parser().parse_args(list(arguments))
+    doing = {"list": _list, "status": _status, "add": _add, "remove": _remove, "start": _start, "stop": _stop}
+    return doing[asked.doing or "list"](place.here(), asked)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parsing.parser("channels", "Chat accounts: which there are, how their links fare, and changing them.")
+    plain = parsing.with_json(argparse.ArgumentParser(add_help=False))
+    common = parsing.with_target(argparse.ArgumentParser(add_help=False, parents=[plain]))
+    doing = parser.add_subparsers(dest="doing", metavar="COMMAND")
+    listing = doing.add_parser("list", parents=[plain], help="configured accounts, without asking the gateway")
+    listing.add_argument("--all", action="store_true", help="the channels without an account too")
+    status = doing.add_parser("status", parents=[common], help="how each link fares, as the gateway sees it")
+    status.add_argument("--channel", metavar="NAME", help="only this one")
+    status.add_argument("--probe", action="store_true", help="with what each channel knows of itself")
+    adding = doing.add_parser("add", parents=[plain], help="add an account, or change its credential")
+    _named(adding)
+    adding.add_argument("--token", "--bot-token", dest="credential", metavar="TEXT", help="its credential")
+    adding.add_argument("--token-file", metavar="FILE", help="a file that holds the credential")
+    adding.add_argument("--use-env", action="store_true", help="take the credential from the environment, always")
+    adding.add_argument("--name", metavar="TEXT", help="what to call the account")
+    adding.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another of its settings")
+    removing = doing.add_parser("remove", parents=[plain], help="switch an account off, or delete it")
+    _named(removing)
+    removing.add_argument("--delete", action="store_true", help="take it out of the configuration")
+    for name, about in (("start", "start an account's link"), ("stop", "stop it until it is started again")):
+        _named(doing.add_parser(name, parents=[common], help=about))
+    parser.set_defaults(json=False, url="", token="", password="", all=False)
+    return parser
+
+
+def _named(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("named", nargs="?", metavar="CHANNEL", help="such as telegram")
+    parser.add_argument("--channel", metavar="NAME", help="the same")
+    parser.add_argument("--account", default=DEFAULT, metavar="ID", help="which of its accounts (default)")
+
+
+def _which(asked: argparse.Namespace) -> tuple[str, str]:
+    """The channel and account meant. Raises UserError."""
+    channel = asked.channel or asked.named
+    if not channel:
+        raise UserError("which channel? For example: garra channels " + asked.doing + " telegram")
+    if not asked.account.strip():
+        raise UserError("--account is empty; leave it out for the default account")
+    return channel, asked.account.strip()
+
+
+# ---- looking
+
+
+def _known(here: Place) -> tuple[list[Any], list[Any]]:
+    """The channels there are (plugins), and the accounts configured in them."""
+    accounts = importlib.import_module("garra.app.accounts")  # reads manifests and the configuration, no more
+    channels, setups = accounts.local(here.paths, here.env)
+    return channels, setups
+
+
+def _list(here: Place, asked: argparse.Namespace) -> int:
+    channels, setups = _known(here)
+    if asked.json:
+        output.say_json(
+            {"channels": [_channel(plugin, setups) for plugin in channels if asked.all or _has(plugin, setups)]}
+        )
+        return 0
+    rows = [(str(setup.key), setup.name or setup.label, _state(setup), setup.fault) for setup in setups]
+    if asked.all:
+        rows += [
+            (part.name, plugin.manifest.name, "no account", "")
+            for plugin in channels
+            for part in plugin.manifest.parts
+            if not _has(plugin, setups)
+        ]
+    if rows:
+        output.say(output.table(rows, ("ACCOUNT", "NAME", "STATE", "")).rstrip())
+    else:
+        output.say(f"No chat account yet. Add one: {here.command} channels add telegram --token TOKEN")
+    return 0
+
+
+def _has(plugin: Any, setups: list[Any]) -> bool:
+    return any(setup.channel == part.name for setup in setups for part in plugin.manifest.parts)
+
+
+def _state(setup: Any) -> str:
+    if not setup.enabled:
+        return "off"
+    return ("not usable" if setup.fault else "on") if setup.configured else "no credential"
+
+
+def _channel(plugin: Any, setups: list[Any]) -> dict[str, Any]:
+    names = {part.name for part in plugin.manifest.parts}
+    own = [setup for setup in setups if setup.channel in names]
+    return {
+        "id": plugin.id,
+        "label": plugin.manifest.name,
+        "installed": True,
+        "origin": plugin.origin,
+        "accounts": [
+            {
+                "accountId": setup.account.id,
+                "name": setup.name or None,
+                "enabled": setup.enabled,
+                "configured": setup.configured,
+                "fault": setup.fault or None,
+                "sources": dict(setup.sources),
+            }
+            for setup in own
+        ],
+    }
+
+
+def _status(here: Place, asked: argparse.Namespace) -> int:
+    wanted = {"probe": asked.probe} | ({"channel": asked.channel} if asked.channel else {})
+    try:
+        found = quick.call(here.target(parsing.wanted(asked)), "channels.status", wanted, scopes=("operator.read",))
+    except Unreachable:
+        output.note("No gateway answers; this is what is configured.")
+        return _list(here, asked)
+    if asked.json:
+        output.say_json(found)
+        return 0
+    now = SystemClock().now_ms()
+    rows = [_line(channel, row, now) for channel in found["channelOrder"] for row in found["channelAccounts"][channel]]
+    output.say(
+        output.table(rows, ("ACCOUNT", "BOT", "STATE", "LAST MESSAGE", "")).rstrip()
+        if rows
+        else "No chat account is configured."
+    )
+    return 0
+
+
+def _line(channel: str, row: Mapping[str, Any], now: int) -> tuple[str, ...]:
+    bot = row.get("bot") or {}
+    shown = f"@{bot['username']}" if bot.get("username") else str(bot.get("name") or row.get("name") or "")
+    state = str(row.get("statusState", ""))
+    if since := row.get("stalledSince"):
+        state = f"stalled since {_ago(since, now)}"
+    elif row.get("nextStartAt"):
+        state = f"waiting, try {row.get('reconnectAttempts', 0) + 1} in {max(0, row['nextStartAt'] - now) // 1000} s"
+    if not row.get("enabled"):
+        state = "off"
+    last = _ago(row["lastInboundAt"], now) if row.get("lastInboundAt") else "never"
+    return f"{channel}/{row['accountId']}", shown, state, last, str(row.get("lastError") or row.get("note") or "")
+
+
+def _ago(when: int, now: int) -> str:
+    seconds = max(0, now - when) // 1000
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds // length} {unit} ago"
+    return f"{seconds} s ago"
+
+
+# ---- changing
+
+
+def _add(here: Place, asked: argparse.Namespace) -> int:
+    channel, account = _which(asked)
+    channels, _ = _known(here)
+    plugin = next((one for one in channels for part in one.manifest.parts if part.name == channel), None)
+    if plugin is None:
+        known = ", ".join(part.name for one in channels for part in one.manifest.parts)
+        raise NotFound(f"there is no channel {channel!r} here; there is {known}")
+    values = _values(plugin.manifest.settings, asked) | _settings(asked.set)
+    _write(here, channel, account, {"enabled": True, **values})
+    setup = next(one for one in _known(here)[1] if one.channel == channel and one.account.id == account)
+    if asked.json:
+        output.say_json(
+            {"channel": channel, "accountId": account, "configured": setup.configured, "fault": setup.fault or None}
+        )
+    elif setup.fault or not setup.configured:
+        output.note(f"{channel}/{account} is written, but cannot start: {setup.fault or 'it has no credential'}")
+    else:
+        output.say(
+            f"{channel}/{account} is added. A running gateway takes it up by itself: {here.command} channels status"
+        )
+    return 0 if setup.configured and not setup.fault else 1
+
+
+def _values(schema: Mapping[str, Any], asked: argparse.Namespace) -> dict[str, Any]:
+    """The credential as it is to be written. Raises UserError when there is none."""
+    marked = [(key, part) for key, part in (schema.get("properties") or {}).items() if part.get("secret")]
+    named = {"name": asked.name} if asked.name else {}
+    if not marked:
+        return named
+    key, part = marked[0]
+    if asked.credential:
+        return {**named, key: asked.credential}
+    if asked.token_file and part.get("file"):
+        return {**named, part["file"]: asked.token_file}
+    if asked.use_env and part.get("env"):
+        return {**named, key: "${" + part["env"] + "}"}
+    raise UserError(
+        f"its {key} is missing ({part.get('description', 'its credential')}): give it by --token TEXT, "
+        "--token-file FILE or --use-env"
+    )
+
+
+def _settings(listed: Sequence[str]) -> dict[str, Any]:
+    """`KEY=VALUE` pairs; a value that is JSON is read as such."""
+    import json  # noqa: PLC0415 - only this command reads values
+
+    found: dict[str, Any] = {}
+    for pair in listed:
+        key, mark, text = pair.partition("=")
+        if not mark or not key:
+            raise UserError(f"--set takes KEY=VALUE, not {pair!r}")
+        try:
+            found[key] = json.loads(text)
+        except ValueError:
+            found[key] = text
+    return found
+
+
+def _write(here: Place, channel: str, account: str, values: Mapping[str, Any] | None) -> None:
+    """Merge values into an account, or take it out. Raises what the configuration's writer raises."""
+    writing = importlib.import_module("garra.config.write")  # the configuration's types are heavy
+    body: Any = values if account == DEFAULT else {"accounts": {account: values}}
+    writing.Writer(here.paths, here.env).patch({"channels": {channel: body}})
+
+
+def _remove(here: Place, asked: argparse.Namespace) -> int:
+    channel, account = _which(asked)
+    if not any(one.channel == channel and one.account.id == account for one in _known(here)[1]):
+        raise NotFound(f"there is no account {channel}/{account}: see {here.command} channels list")
+    _write(here, channel, account, None if asked.delete else {"enabled": False})
+    done = "deleted" if asked.delete else "off"
+    if asked.json:
+        output.say_json({"channel": channel, "accountId": account, "removed": done})
+    else:
+        output.say(f"{channel}/{account} is {done}.")
+    return 0
+
+
+def _start(here: Place, asked: argparse.Namespace) -> int:
+    return _told(here, asked, "channels.start", "is started")
+
+
+def _stop(here: Place, asked: argparse.Namespace) -> int:
+    return _told(here, asked, "channels.stop", "is stopped until it is started again")
+
+
+def _told(here: Place, asked: argparse.Namespace, method: str, words: str) -> int:
+    channel, account = _which(asked)
+    params = {"channel": channel, "accountId": account}
+    try:
+        found = quick.call(here.target(parsing.wanted(asked)), method, params, scopes=SCOPES)
+    except Unreachable as fault:
+        raise UserError(f"the gateway holds the links, and none answers: {fault}") from None
+    if asked.json:
+        output.say_json(found)
+    else:
+        output.say(f"{channel}/{account} {words}.")
+    return 0
