@@ -51,7 +51,14 @@ class Late:
     """The block that was away did not arrive in time."""
 
 
-Event = Began | Grew | Arrived | Late
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """The block that was away never left."""
+
+    text: str
+
+
+Event = Began | Grew | Arrived | Late | Unwritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,9 @@ def step(state: State, event: Event) -> tuple[State, tuple[Send, ...]]:
             return _next(replace(state, away=False))
         case Late():
             return replace(state, away=False, broken=True), ()
+        case Unwritten(text):
+            back = replace(state, ready=(text, *state.ready), away=False, broken=True)
+            return replace(back, sent=state.sent - 1, said=max(0, state.said - 1)), ()
 
 
 def _last(state: State) -> tuple[str, ...]:

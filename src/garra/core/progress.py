@@ -1,19 +1,28 @@
 """What a chat shows of a run while it works: its words as they come, or what it is doing, in one message that changes.
 
-`partial` and `block` show the answer as it grows, word by word or block by block; `progress` shows what is done (thought,
-comment, tools) and shrinks to one line in the end; `off` shows nothing. Thoughts themselves are never shown, nor are a
-command's words, unless asked for.
+`partial` and `block` show the answer as it grows, word by word or block by block; `progress` shows what is done
+(thought, comment, tools) and shrinks to one line in the end; `off` shows nothing. Thoughts themselves are never shown,
+nor are a command's words, unless asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from garra.core import chunking
 from garra.core.chunking import Blocks
-from garra.core.events import MessageEnded, MessageStarted, MessageUpdated, RunBody, ThinkingDelta, ToolEnded, ToolStarted
+from garra.core.events import (
+    MessageEnded,
+    MessageStarted,
+    MessageUpdated,
+    RunBody,
+    RunEnded,
+    ThinkingDelta,
+    ToolEnded,
+    ToolStarted,
+)
 from garra.core.markup import whole
 from garra.core.messages import Assistant, ToolCall
 
@@ -25,7 +34,8 @@ FIRST = 30
 @dataclass(frozen=True, slots=True)
 class Settings:
     """`tools`, `comments`: whether lines tell of them. At most `lines` lines of `width` characters are shown, under a
-    `label`. What is done shows after `delay_ms`, so that a quick answer comes alone. `commands`: a command's words show.
+    `label`. What is done shows after `delay_ms`, so that a quick answer comes alone. `commands`: a command's words
+    show.
     """
 
     mode: Mode = "off"
@@ -51,8 +61,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`text` is what shows of the answer, `words` all of it, `waiting` its end that is no block yet. `worked_at` is when
-    the first work was seen.
+    """`text` is what shows of the answer, `words` all of it, `waiting` its end that is no block yet. `worked_at` is
+    when the first work was seen.
     """
 
     settings: Settings
@@ -85,7 +95,9 @@ def step(state: State, body: RunBody, now_ms: int) -> State:
         case MessageStarted(Assistant()):
             return replace(state, words="", text="", waiting="")
         case MessageUpdated(ThinkingDelta(), _):
-            return state if state.thought else _worked(replace(state, thought=True), Line("🧠", "🧠", "thinking"), now_ms)
+            return (
+                state if state.thought else _worked(replace(state, thought=True), Line("🧠", "🧠", "thinking"), now_ms)
+            )
         case MessageUpdated(_, text) if text != state.words:
             return _grown(state, text)
         case MessageEnded(Assistant() as message) if message.calls:
@@ -214,14 +226,14 @@ def _text(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 Mood = Literal["seen", "thinking", "working", "done", "failed"]
 
 
-def mood(body: RunBody, *, failed: Callable[[RunBody], bool] = lambda _: False) -> Mood | None:
+def mood(body: RunBody) -> Mood | None:
     """What a reaction on the person's message tells of an event; None when it changes nothing."""
     match body:
-        case MessageUpdated() | MessageStarted(Assistant()):
+        case MessageStarted(Assistant()):
             return "thinking"
         case ToolStarted(hidden=False):
             return "working"
-        case _ if failed(body):
-            return "failed"
+        case RunEnded(ending=ending):
+            return "done" if ending == "ok" else "failed"
         case _:
             return None

@@ -1,0 +1,240 @@
+"""An answer as the messages that carry it: through the last gate, cut to the platform's limits, in all its formats."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from garra.core.chunking import Blocks
+from garra.core.markup import Document
+from garra.core.outward import outward
+from garra.core.pieces import Frame, Piece, pieces
+from garra.core.progress import Mode
+from garra.core.progress import Settings as Progress
+from garra.domains.delivery.draft import Draft, Form
+from garra.sdk.channel import Address, Button, ChatKind, File, Limits
+
+EMPTY = "The model gave no answer. Try again, or choose another model."
+"""What is said where nothing of an answer may leave: silence would be no answer."""
+
+Anchor = Literal["off", "first", "all"]
+Read = Callable[[str], Document]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How answers look in one kind of chat.
+
+    `limit` is the longest message wanted, 0 for the platform's own. `anchor`: which messages point at the one they
+    answer. `blocks`: the answer goes out in blocks while it grows, each within `block_s` seconds. `keep`: the one line
+    that progress shrinks to stays. `ack` is the reaction that says "seen"; `moods`: it changes with what is done.
+    """
+
+    progress: Progress = field(default_factory=Progress)
+    blocks: Blocks | None = None
+    block_s: float = 15.0
+    limit: int = 0
+    anchor: Anchor = "off"
+    keep: bool = True
+    ack: str = ""
+    moods: bool = False
+    typing: bool = True
+    prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """What goes with an answer's words. `window` is the message that showed it growing and now becomes its first part;
+    `number` counts the messages of this answer that went before.
+    """
+
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    files: tuple[File, ...] = ()
+    window: str = ""
+    number: int = 0
+
+
+BARE = Extra()
+
+
+class Replies:
+    """Makes drafts. The Markdown parser is loaded with the first answer."""
+
+    def __init__(self, read: Read | None = None, link: Callable[[File], str | None] = lambda _: None) -> None:
+        self._read = read
+        self._link = link
+
+    def read(self, text: str) -> Document:
+        """Markdown as a document."""
+        if self._read is None:
+            module = importlib.import_module("garra.domains.delivery.markdown")
+            self._read = cast(Read, module.Reader().read)
+        return self._read(text)
+
+    def pieces(self, text: str, limits: Limits, limit: int = 0) -> tuple[Piece, ...]:
+        """Markdown as messages within the limits (and within `limit`, if that is less)."""
+        return pieces(self.read(text), frame(limits, limit))
+
+    def drafts(
+        self,
+        run_id: str,
+        address: Address,
+        reply: str,
+        *,
+        limits: Limits,
+        settings: Settings,
+        anchor: str = "",
+        extra: Extra = BARE,
+    ) -> list[Draft]:
+        """The messages of an answer: at least one, if none went before. `anchor` is the id of the message it answers.
+
+        The first points at it, buttons stand under the last words, files come behind them. The keys are the same for
+        the same run: `out:<run_id>:<n>`.
+        """
+        if extra.number and not reply.strip() and not extra.files:
+            return []
+        gated = outward(reply)
+        sent, over = _weighed(extra.files, limits)
+        lines = [
+            gated.text or ("" if sent or over else EMPTY),
+            *(_heavy(file, limits, self._link(file)) for file in over),
+        ]
+        text = settings.prefix + "\n\n".join(line for line in lines if line)
+        formats = limits.formats or ("plain",)
+        cut = [
+            tuple(Form(name, words) for name, words in zip(formats, piece.texts, strict=True))
+            for piece in (self.pieces(text, limits, settings.limit) if text.strip() else ())
+        ]
+        ladders = [*cut, ()] if sent else cut
+        spoken = len(cut) - 1 if cut else 0
+        to = gated.anchor or (anchor if gated.current or settings.anchor != "off" else "")
+        return [
+            Draft(
+                key=f"out:{run_id}:{extra.number + at}",
+                address=address,
+                forms=forms,
+                reply_to=to if at == 0 or settings.anchor == "all" else "",
+                buttons=extra.buttons if at == spoken else (),
+                files=sent if at == len(cut) else (),
+                position=extra.number + at,
+                run_id=run_id,
+                edits=extra.window if at == 0 and cut else "",
+            )
+            for at, forms in enumerate(ladders)
+        ]
+
+
+def frame(limits: Limits, limit: int = 0) -> Frame:
+    """What a message must fit."""
+    most = min(limits.text, limit) if limit > 0 else limits.text
+    return Frame(most, limits.unit, limits.formats or ("plain",))
+
+
+def _weighed(files: Sequence[File], limits: Limits) -> tuple[tuple[File, ...], tuple[File, ...]]:
+    """(files the platform takes, files over its limit)."""
+    fit = tuple(file for file in files if file.size <= limits.file_out)
+    return fit, tuple(file for file in files if file.size > limits.file_out)
+
+
+def _heavy(file: File, limits: Limits, link: str | None) -> str:
+    facts = f"{file.name} ({_megabytes(file.size)}) is over the limit of {_megabytes(limits.file_out)} here"
+    return f"{facts}: {link}" if link else f"{facts}, so it was not sent."
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / (1 << 20):.1f} MB"
+
+
+# ---- what the configuration says
+
+
+def settings(rules: Mapping[str, Any], limits: Limits, kind: ChatKind, messages: Mapping[str, Any]) -> Settings:
+    """Settings of an account: `rules` are its keys in the file, `messages` the file's section of that name.
+
+    Where nothing is said: what is done shows while it is done, where messages can be edited, and is taken away in the
+    end; in a group the answer points at what it answers.
+    """
+    streaming = rules.get("streaming")
+    told: Mapping[str, Any] = streaming if isinstance(streaming, Mapping) else {"mode": _older(streaming)}
+    mode = _mode(told.get("mode"), limits)
+    part = _section(told, "progress" if mode == "progress" else "preview")
+    base = Progress()
+    progress = Progress(
+        mode=mode,
+        tools=part.get("toolProgress") is not False,
+        comments=part.get("commentary") is not False,
+        commands=part.get("commandText") == "raw",
+        lines=_number(part.get("maxLines"), base.lines),
+        width=_number(part.get("maxLineChars"), base.width),
+        label=_label(part.get("label")),
+        blocks=_blocks(_section(part, "chunk"), base.blocks),
+    )
+    block = _section(told, "block")
+    return Settings(
+        progress=progress,
+        blocks=_blocks(_section(block, "coalesce"), Blocks()) if block.get("enabled") is True else None,
+        limit=_number(rules.get("textChunkLimit"), 0),
+        anchor=_anchor(rules.get("replyToMode"), kind),
+        keep="mode" in told and told["mode"] is not None,
+        ack=_ack(rules, messages, kind),
+        moods=_section(messages, "statusReactions").get("enabled") is True,
+        typing=rules.get("typingMode") != "never",
+        prefix=_prefix(rules, messages),
+    )
+
+
+def _older(streaming: object) -> object:
+    """`streaming: true` and `streaming: "partial"`, as older files have it."""
+    return ("partial" if streaming else "off") if isinstance(streaming, bool) else streaming
+
+
+def _mode(told: object, limits: Limits) -> Mode:
+    """The mode; nothing is shown where messages cannot be edited, or by a word that is not known."""
+    if limits.edits_per_s <= 0:
+        return "off"
+    modes: Mapping[object, Mode] = {None: "progress", "partial": "partial", "block": "block", "progress": "progress"}
+    return modes.get(told, "off") if told is None or isinstance(told, str) else "off"
+
+
+def _section(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = of.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _number(value: object, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+
+
+def _blocks(of: Mapping[str, Any], default: Blocks) -> Blocks:
+    least = _number(of.get("minChars"), default.least)
+    return Blocks(least, max(least, _number(of.get("maxChars"), default.most)))
+
+
+def _label(told: object) -> str:
+    if told is False:
+        return ""
+    return told if isinstance(told, str) and told not in ("", "auto") else Progress().label
+
+
+def _anchor(told: object, kind: ChatKind) -> Anchor:
+    if told is None:
+        return "off" if kind == "direct" else "first"
+    modes: Mapping[object, Anchor] = {"first": "first", "all": "all", "batched": "first"}
+    return modes.get(told, "off") if isinstance(told, str) else "off"
+
+
+def _ack(rules: Mapping[str, Any], messages: Mapping[str, Any], kind: ChatKind) -> str:
+    """The reaction that says "seen", in the kinds of chat that the scope has; a group's is for what names the bot."""
+    scope = messages.get("ackReactionScope", "group-mentions")
+    wanted = {"direct": ("direct", "all"), "group": ("group-mentions", "group-all", "all")}
+    if rules.get("reactionLevel") == "off" or scope not in wanted.get(kind, ()):
+        return ""
+    told = rules.get("ackReaction", messages.get("ackReaction", "👀"))
+    return told if isinstance(told, str) else ""
+
+
+def _prefix(rules: Mapping[str, Any], messages: Mapping[str, Any]) -> str:
+    told = rules.get("responsePrefix", messages.get("responsePrefix"))
+    return f"{told.rstrip()} " if isinstance(told, str) and told.strip() and told != "auto" else ""
