@@ -36,7 +36,7 @@ class Wrapped:
     """What the process door is to run.
 
     `env` and `cwd` are those of the wrapper. `closed` is true when the end of the wrapper is the end, by the kernel,
-    of everything inside; else the process door watches over what is left behind.
+    of everything inside, and our own end is the wrapper's; else the process door watches over what is left behind.
     """
 
     argv: tuple[str, ...]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,6 +19,8 @@ from garra.core.errors import Unavailable
 from garra.io.process.child import Born, Child, kill_group
 
 STUB = str(Path(__file__).with_name("stub.py"))
+PYTHON = os.path.realpath(sys.executable)
+"""The interpreter itself: the stub needs nothing of a virtual environment, whose link each child had to follow."""
 LINUX = sys.platform == "linux"
 
 
@@ -48,7 +52,8 @@ class Start:
 
     `stderr` merges into the output, is dropped, or comes apart. `terminal` (rows, columns) gives it a terminal of its
     own instead of pipes. `keep` has everything it started ended with it, even what left its group. `wrapper` says that
-    the program proper stands below one that sees to that itself. `bare` starts a program of our own without limits.
+    the program proper stands below one that sees to that itself, and that dies with us. `bare` starts a program of our
+    own without limits.
     """
 
     argv: tuple[str, ...]
@@ -73,8 +78,8 @@ class Finished:
 
 
 def command(start: Start) -> list[str]:
-    """The argv with our stub before it."""
-    options = [f"parent={os.getpid()}", "oom=500"]
+    """The argv with our stub before it. Blocks."""
+    options = [f"born={os.getpid()}" if start.wrapper else f"parent={os.getpid()}", "oom=500"]
     if not start.bare:
         options += start.limits.options()
     if start.terminal:
@@ -83,7 +88,20 @@ def command(start: Start) -> list[str]:
         options.append("nolocale")
     if start.keep:
         options.append("keep")
-    return [sys.executable, "-I", "-S", STUB, *options, "--", *start.argv]
+    return [PYTHON, "-I", "-S", _compiled() or STUB, *options, "--", *start.argv]
+
+
+def _compiled() -> str | None:
+    """The stub as Python keeps it compiled, where that is of this very source: a script is else compiled each time."""
+    kept = importlib.util.cache_from_source(STUB)
+    try:
+        facts = os.stat(STUB)  # noqa: PTH116 - no Path for every command
+        with open(kept, "rb") as file:  # noqa: PTH123
+            head = file.read(16)
+    except OSError:
+        return None
+    of = importlib.util.MAGIC_NUMBER + struct.pack("<3I", 0, int(facts.st_mtime) & 0xFFFFFFFF, facts.st_size)
+    return kept if head == of else None
 
 
 def _taken(stream: IO[bytes] | None) -> int | None:
@@ -139,7 +157,7 @@ def _born(start: Start) -> Born:
     try:
         return _terminal(start, start.terminal) if start.terminal else _plain(start)
     except OSError as error:
-        missing = error.filename if error.filename != sys.executable else start.argv[0]
+        missing = error.filename if error.filename != PYTHON else start.argv[0]
         raise Unavailable(f"cannot start {start.argv[0]}: {error.strerror}: {missing}") from None
     except ValueError as error:
         raise Unavailable(f"cannot start {start.argv[0]}: {error}") from None

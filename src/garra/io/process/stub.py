@@ -2,32 +2,40 @@
 
 It is started as a script, in isolation (`python -I -S stub.py OPTION… -- ARGV…`), and so imports nothing of ours.
 Doing this here, and not between fork and exec in the gateway, keeps the start of a child free of our threads' locks.
+Every command pays for what stands here: `sys`, `os` and what is built into Python cost nothing, `signal`, `contextlib`
+and `collections.abc` cost as much as the rest together.
 
-Options: `parent=PID` die with it · `limit=NAME:VALUE` · `oom=SCORE` · `tty` take standard input as the terminal ·
-`nolocale` pass on no LC_CTYPE · `keep` stay above the program, and at its end or ours end all it left behind,
-whatever group it moved to.
+Options: `parent=PID` die with it · `born=PID` start only while it lives · `limit=NAME:VALUE` · `oom=SCORE` · `tty` take
+standard input as the terminal · `nolocale` pass on no LC_CTYPE · `keep` stay above the program, and at its end or ours
+end all it left behind, whatever group it moved to.
 """
+
+# ruff: noqa: SIM105 - contextlib costs too much
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import sys
-from collections.abc import Sequence
-from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+SIGKILL, SIGTERM = 9, 15
 GRACE_S = 0.4
 CANNOT_RUN = 126
 
 
 def prctl(option: int, value: int) -> None:
-    import ctypes  # noqa: PLC0415 - a millisecond that most children need not pay
+    import ctypes  # noqa: PLC0415 - milliseconds that most children need not pay
 
-    with contextlib.suppress(OSError, AttributeError):
+    try:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    except (OSError, AttributeError):
+        pass
 
 
 def limit(value: str) -> None:
@@ -42,9 +50,14 @@ def limit(value: str) -> None:
 
 def die_with(parent: str) -> None:
     if sys.platform == "linux":
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != int(parent):  # it ended before we could ask
-            sys.exit(CANNOT_RUN)
+        prctl(PR_SET_PDEATHSIG, SIGKILL)
+        be_born_of(parent)  # it may have ended before we could ask
+
+
+def be_born_of(parent: str) -> None:
+    """Go no further without the parent; the program is one that asks to die with it."""
+    if os.getppid() != int(parent):
+        sys.exit(CANNOT_RUN)
 
 
 def take_terminal(_: str) -> None:
@@ -56,8 +69,11 @@ def take_terminal(_: str) -> None:
 
 def be_killed_first(score: str) -> None:
     """When memory runs out, the kernel takes this child and not the gateway."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 - no pathlib here
-        file.write(score)
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 - no pathlib here
+            file.write(score)
+    except OSError:
+        pass
 
 
 def forget_locale(_: str) -> None:
@@ -65,7 +81,14 @@ def forget_locale(_: str) -> None:
     os.environ.pop("LC_CTYPE", None)
 
 
-STEPS = {"nolocale": forget_locale, "limit": limit, "parent": die_with, "tty": take_terminal, "oom": be_killed_first}
+STEPS = {
+    "nolocale": forget_locale,
+    "limit": limit,
+    "parent": die_with,
+    "born": be_born_of,
+    "tty": take_terminal,
+    "oom": be_killed_first,
+}
 
 
 def become(argv: Sequence[str]) -> NoReturn:
@@ -86,8 +109,11 @@ def parents() -> dict[int, int]:
         return {}
     for name in names:
         if name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                    found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                pass
     return found
 
 
@@ -106,8 +132,10 @@ def below(root: int) -> list[int]:
 
 def signal_all(pids: Sequence[int], number: int) -> None:
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        try:
             os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass
 
 
 def reap() -> bool:
@@ -128,8 +156,8 @@ def end_all(first: int) -> None:
     signal_all(below(os.getpid()), first)
     deadline = time.monotonic() + GRACE_S
     while reap():
-        if first == signal.SIGKILL or time.monotonic() > deadline:
-            signal_all(below(os.getpid()), signal.SIGKILL)
+        if first == SIGKILL or time.monotonic() > deadline:
+            signal_all(below(os.getpid()), SIGKILL)
         time.sleep(0.01)
 
 
@@ -143,13 +171,15 @@ def _asked(_: int, __: FrameType | None) -> NoReturn:
 
 def keep(argv: Sequence[str]) -> NoReturn:
     """Run `argv` as a child and stay until all it started is gone; then end as it ended."""
+    import signal  # noqa: PLC0415 - only here, and it costs
+
     asked = (signal.SIGTERM, signal.SIGHUP)
     signal.pthread_sigmask(signal.SIG_BLOCK, asked)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    prctl(PR_SET_PDEATHSIG, SIGTERM)
     child = os.fork()
     if child == 0:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_PDEATHSIG, SIGKILL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, asked)
         become(argv)
     for number in (signal.SIGINT, signal.SIGQUIT):  # keys of the terminal are for the program
@@ -157,14 +187,14 @@ def keep(argv: Sequence[str]) -> NoReturn:
     for number in asked:
         signal.signal(number, _asked)
     status = 0
-    first = signal.SIGTERM
+    first = SIGTERM
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, asked)
         while (ended := os.wait())[0] != child:
             pass
-        status, first = ended[1], signal.SIGKILL
+        status, first = ended[1], SIGKILL
     except _Ended:
-        status = signal.SIGTERM
+        status = SIGTERM
     signal.pthread_sigmask(signal.SIG_BLOCK, asked)
     end_all(first)
     leave(status)
@@ -172,9 +202,13 @@ def keep(argv: Sequence[str]) -> NoReturn:
 
 def leave(status: int) -> NoReturn:
     if os.WIFSIGNALED(status):
+        import signal  # noqa: PLC0415 - loaded already
+
         number = os.WTERMSIG(status)
-        with contextlib.suppress(OSError, ValueError):
+        try:
             signal.signal(number, signal.SIG_DFL)
+        except (OSError, ValueError):  # a signal whose meaning cannot be changed
+            pass
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
         os.kill(os.getpid(), number)
     os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else CANNOT_RUN)
