@@ -1,0 +1,148 @@
+"""From runs that were accepted to answers in the outbox. Each ends in a reply, a declared silence, or one line."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from garra.core import reply
+from garra.core.errors import Unavailable
+from garra.core.events import RunEnded
+from garra.core.ids import RunId
+from garra.core.messages import Assistant
+from garra.domains.delivery.draft import Draft
+from garra.runs.run import Run
+from garra.turns.parts import Asked, Ports, Watched
+
+log = logging.getLogger(__name__)
+
+LONGEST_S: Final = 60.0
+"""The longest wait between two tries to write to a disk that refuses."""
+
+KEPT: Final = "kept"
+"""The end of a turn that the next start goes on with."""
+
+
+@dataclass(eq=False, slots=True)
+class Going:
+    """A turn on its way. `rows` are the inbox rows it answers, `before` what it had said before a restart."""
+
+    run: Run
+    rows: tuple[str, ...]
+    asked: Asked
+    watched: Watched
+    before: tuple[str, ...] = ()
+    covered: bool = False
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Answers:
+    """All turns that have no answer yet."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._open: dict[RunId, Going] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(self, run: Run, rows: Sequence[str], asked: Asked, before: Sequence[str] = ()) -> Going:
+        """A run was accepted: from now on the chat sees that somebody is at work."""
+        going = Going(run, tuple(rows), asked, self._ports.voice.watch(run, asked), tuple(before))
+        self._open[run.run_id] = going
+        return going
+
+    async def all(self, going: Sequence[Going]) -> str:
+        """Wait for the ends and write what they say; the rows are done with the last. How the turn ended, in a word."""
+        if len(going) == 1:
+            return await self._end(going[0], last=True)
+        whys = await asyncio.gather(*(self._end(each, last=False) for each in going))
+        if KEPT in whys:
+            return KEPT
+        await self._surely(lambda: self._done(going[0].rows, "answered"))
+        return "answered"
+
+    async def _done(self, rows: Sequence[str], why: str) -> None:
+        for row in rows:
+            await self._ports.inbox.done(row, why)
+
+    async def _end(self, going: Going, *, last: bool) -> str:
+        try:
+            return await self._finish(going, await going.run.wait(), last=last)
+        finally:
+            self._open.pop(going.run.run_id, None)
+            going.over.set()
+
+    async def _finish(self, going: Going, ended: RunEnded, *, last: bool) -> str:
+        run = going.run
+        leader = self._open.get(run.led_by) if run.led_by else None
+        if leader is not None:
+            await leader.over.wait()
+        if going.covered or unfinished(run, ended):
+            await going.watched.end(())
+            return "joined" if going.covered else KEPT
+        texts = (*going.before, *said(run, ended))
+        joined = [found for each in run.joined if (found := self._open.get(each.run_id)) is not None]
+        drafts = await going.watched.end(texts)
+        rows = [row for each in (going, *joined) for row in each.rows]
+        await self._write(drafts, rows if last else rows[len(going.rows) :], _why(run, ended, texts))
+        for each in joined:
+            each.covered = True
+        return _why(run, ended, texts)
+
+    async def _write(self, drafts: Sequence[Draft], rows: Sequence[str], why: str) -> None:
+        outbox = self._ports.outbox
+        if drafts:
+            first = rows[0] if rows else None
+            await self._surely(lambda: outbox.put(drafts, inbox_id=first, also=rows[1:], why=why))
+            return
+        await self._surely(lambda: self._done(rows, why))
+
+    async def _surely(self, write: Callable[[], Awaitable[Any]]) -> None:
+        """Write, and try again for as long as the disk refuses: an answer that was made is not lost."""
+        wait_s = 1.0
+        while True:
+            try:
+                await write()
+            except Unavailable as error:
+                log.warning("an answer waits for the disk: %s", error.message)
+            else:
+                return
+            await self._ports.clock.sleep(wait_s)
+            wait_s = min(LONGEST_S, wait_s * 2)
+
+
+def unfinished(run: Run, ended: RunEnded) -> bool:
+    """Whether only the process ended, not the turn."""
+    return ended.ending == "aborted" and run.cancel.reason in ("", "shutdown")
+
+
+def said(run: Run, ended: RunEnded) -> tuple[str, ...]:
+    """What a run says to its chat: each answer that it gave before it took further messages, then its last word."""
+    last = ended.message if ended.ending == "ok" else None
+    whole = (message for message in run.trace.answers if message.stop in ("stop", "length") and message is not last)
+    return tuple(part for part in (*map(words, whole), ended.reply) if part)
+
+
+def words(message: Assistant) -> str:
+    """The visible words of an answer; empty for a declared silence."""
+    match reply.answer(message.text, "group"):
+        case reply.Reply(text):
+            return text
+        case _:
+            return ""
+
+
+def _why(run: Run, ended: RunEnded, texts: Sequence[str]) -> str:
+    match ended.ending:
+        case "ok":
+            return "answered" if texts else "silence"
+        case "aborted":
+            return "interrupted" if run.cancel.reason == "interrupt" else "stopped"
+        case "timeout":
+            return "timeout"
+        case _:
+            return "failed"

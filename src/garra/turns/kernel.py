@@ -1,0 +1,366 @@
+"""The one door of every event a channel brings: let in or not, routed, recorded, run, answered.
+
+    ingest → classify → preflight → route → record → command or turn → answer
+
+A row of the inbox leaves here done, dead, or, when the process stops, as it is: then the next start goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from garra.core.access import Dispatch, Drop, Handled, Observe
+from garra.core.errors import Conflict, GarraError, UserError
+from garra.core.keys import agent_of
+from garra.core.routing import Route
+from garra.domains.delivery.inbox import InboxRow
+from garra.sdk.channel import Ignored, Inbound
+from garra.turns import ask, chores, inbound
+from garra.turns.answers import Answers, Going
+from garra.turns.ask import Spoken
+from garra.turns.bursts import Burst, Bursts
+from garra.turns.commands import Given, refusal
+from garra.turns.gate import Gate, Judged, line
+from garra.turns.histories import Histories
+from garra.turns.parts import Asked, Ports, ReplyMode
+from garra.turns.queueing import quiet_s, settings
+from garra.turns.recovery import Found
+from garra.turns.routes import Routes, lane, spot
+
+log = logging.getLogger(__name__)
+
+Admission = Literal["dispatch", "observeOnly", "handled", "drop"]
+
+TRIES: Final = 3
+"""So often a message is taken up again after a fault of ours before it is given up."""
+
+STOPS: Final = 1_000
+"""Chats whose last /stop is remembered."""
+
+FAULT: Final = "A fault of Garra's own kept this message from being answered; the gateway's log has it. Send it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an event. `dispatched`: a turn ran or a command was carried out. `why` is a word for programs."""
+
+    admission: Admission
+    dispatched: bool = False
+    why: str = ""
+
+
+class Kernel:
+    """All chats of one process. `turn` may be called for many rows at once; a chat's order is kept."""
+
+    def __init__(self, ports: Ports, histories: Histories) -> None:
+        self._ports = ports
+        self._histories = histories
+        self.routes = Routes(ports.config)
+        self.gate = Gate(ports.config, ports.pairing, ports.clock, self._activation)
+        self.answers = Answers(ports)
+        self._bursts: Bursts[Spoken, Outcome] = Bursts()
+        self._recorder = inbound.Recorder(ports)
+        self._stopped: OrderedDict[tuple[str, ...], int] = OrderedDict()
+
+    async def turn(self, row: InboxRow) -> Outcome:
+        """Carry one event to its end. It raises nothing but cancellation."""
+        try:
+            return await self._taken(row)
+        except GarraError as error:
+            return await self._failed(row, error.message, retry=error.retryable)
+        except Exception:
+            log.exception("message %s met a fault", row.id)
+            return await self._failed(row, FAULT, retry=True)
+
+    async def _taken(self, row: InboxRow) -> Outcome:
+        event = row.event
+        if isinstance(event, Ignored):
+            await self._ports.inbox.done(row.id, event.reason)
+            return Outcome("drop", why=event.reason)
+        try:
+            row = await self._ports.inbox.claim(row.id)
+        except Conflict:
+            return Outcome("handled", why="taken")
+        judged = await self.gate.judge(event)
+        match judged.verdict:
+            case Dispatch():
+                return await self._dispatch(row, judged)
+            case Observe(reason):
+                await self._observe(judged)
+                return await self._closed(row, Outcome("observeOnly", why=reason))
+            case Handled(reason):
+                return await self._closed(row, Outcome("handled", why=reason))
+            case Drop(reason, knock):
+                if knock and await self._knock(row, judged):
+                    return Outcome("drop", why="pairing")
+                return await self._closed(row, Outcome("drop", why=reason))
+
+    async def _closed(self, row: InboxRow, outcome: Outcome) -> Outcome:
+        await self._ports.inbox.done(row.id, outcome.why)
+        return outcome
+
+    async def _observe(self, judged: Judged) -> None:
+        assert judged.group is not None
+        said = line(judged.event, judged.text)
+        await self._histories.note("\x1f".join(lane(judged.event.address)), said, judged.group.history)
+
+    async def _knock(self, row: InboxRow, judged: Judged) -> bool:
+        """A stranger wrote: a code, once for each request."""
+        event, ports = judged.event, self._ports
+        address = event.address
+        request = await ports.pairing.knock(
+            {
+                "channel": address.channel,
+                "account": address.account,
+                "sender": event.sender.id,
+                "name": event.sender.name,
+                "handle": event.sender.handle,
+                "chat": address.chat,
+            }
+        )
+        if request is None:
+            return False
+        text = inbound.pairing_line(address.channel, event.sender.id, request.code)
+        drafts = ports.voice.drafts(f"pair:{row.id}", Asked(address), text)
+        await ports.outbox.put(drafts, inbox_id=row.id, why="pairing")
+        return True
+
+    async def _dispatch(self, row: InboxRow, judged: Judged) -> Outcome:
+        """Somebody was let in: record where they wrote, then a command or a turn."""
+        assert isinstance(judged.verdict, Dispatch)
+        place = spot(judged.event)
+        routes = self.routes.all(place, judged.text)
+        spoken = Spoken(row, judged.event, judged, judged.verdict.admitted, routes, judged.text)
+        for route in routes:
+            await self._recorder.record(spoken, route)
+        detail = ", ".join(f"{route.key} ({route.level})" for route in routes)
+        await self._ports.timeline.note_all((row.id,), "routed", detail)
+        if judged.given is not None:
+            return await self._command(spoken, judged.given)
+        return await self._speak(spoken)
+
+    async def _command(self, spoken: Spoken, given: Given) -> Outcome:
+        """Carry out a command: at once where it overtakes, else in the chat's order."""
+        key = lane(spoken.event.address)
+        desk = chores.Desk(self._ports, spoken, given)
+        level = spoken.judged.group.command_level if spoken.judged.group else "all"
+        owner_id = f"{spoken.event.address.channel}:{spoken.admitted.sender}"
+        shared = desk.shared
+        if refused := refusal(given, spoken.admitted, level, shared=shared, owner_id=owner_id):
+            return await self._said(spoken, refused, given)
+        if given.command.name == "stop":
+            self._halt(key, spoken.row.seq)
+        if given.command.overtakes:
+            return await self._said(spoken, await _words(desk), given)
+        self._bursts.close(key)
+        async with self._bursts.enter(key):
+            spoken, text = await _ordered(desk)
+            if text:
+                return await self._said(spoken, text, given)
+            going = await self._submit([spoken])
+        return await self._answered(going)
+
+    def _halt(self, key: tuple[str, ...], seq: int) -> None:
+        """What came before a /stop and has not begun will not begin."""
+        self._stopped[key] = max(seq, self._stopped.pop(key, 0))
+        while len(self._stopped) > STOPS:
+            self._stopped.popitem(last=False)
+        self._bursts.close(key)
+
+    def _is_stopped(self, spoken: Spoken) -> bool:
+        return spoken.row.seq < self._stopped.get(lane(spoken.event.address), 0)
+
+    async def _said(self, spoken: Spoken, text: str, given: Given) -> Outcome:
+        asked = await self._asked(spoken)
+        drafts = self._ports.voice.drafts(f"out:{spoken.row.id}:command", asked, text)
+        await self._ports.outbox.put(drafts, inbox_id=spoken.row.id, why=f"command {given.command.name}")
+        return Outcome("dispatch", dispatched=True, why=f"command {given.command.name}")
+
+    async def _speak(self, spoken: Spoken) -> Outcome:
+        """Ordinary words: with others of their burst they become one turn."""
+        event = spoken.event
+        key, kind = lane(event.address), (tuple(route.key for route in spoken.routes), spoken.rights)
+        quiet = 0.0 if event.media else quiet_s(self._ports.config(), event.address.channel, len(spoken.words))
+        if (joined := self._bursts.join(key, kind, spoken, quiet)) is not None:
+            return await asyncio.shield(joined.result)
+        burst = self._bursts.lead(key, kind, spoken, quiet)
+        try:
+            async with self._bursts.enter(key):
+                going = await self._submit(await self._bursts.settle(key, burst))
+        except BaseException as error:
+            await self._abandon(burst, error)
+            raise
+        try:
+            outcome = await self._answered(going)
+        except asyncio.CancelledError:
+            burst.result.cancel()
+            raise
+        burst.result.set_result(outcome)
+        return outcome
+
+    async def _abandon(self, burst: Burst[Spoken, Outcome], error: BaseException) -> None:
+        """The leader of a burst failed before it began: the others are taken up again by themselves."""
+        burst.closed.set()
+        if isinstance(error, asyncio.CancelledError):
+            burst.result.cancel()
+            return
+        for each in burst.items[1:]:
+            await self._ports.inbox.release(each.row.id, 0.2)
+        if not burst.result.done():
+            burst.result.set_result(Outcome("dispatch", why="again"))
+
+    async def _submit(self, spoken: Sequence[Spoken]) -> list[Going]:
+        """Hand the turn to each of its agents. The inbox knows the run before it begins."""
+        first, rows = spoken[0], [each.row.id for each in spoken]
+        if self._is_stopped(spoken[-1]):
+            for row in rows:
+                await self._ports.inbox.done(row, "stopped")
+            return []
+        spoken = [await self._attached(each) for each in spoken]
+        place = "\x1f".join(lane(first.event.address))
+        before = await self._histories.peek(place) if first.judged.group is not None else ()
+        text = ask.text_of(spoken, before)
+        going = [await self._begin(spoken, route, text) for route in first.routes]
+        if before:
+            await self._histories.clear(place)
+        return going
+
+    async def _begin(self, spoken: Sequence[Spoken], route: Route, text: str) -> Going:
+        ports, first = self._ports, spoken[0]
+        rows = [each.row.id for each in spoken]
+        session = await ports.sessions.get(route.key)
+        waits = settings(ports.config(), first.event.address.channel, session)
+        turn = ask.turn_of(spoken, route, text, waits)
+        for row in rows:
+            await ports.inbox.adopt(row, turn.run_id, route.key)
+        run = await ports.runs.submit(turn)
+        if self._is_stopped(spoken[-1]):
+            run.cancel.set("stop")
+            await ports.runs.abort(route.key, run.run_id, "stop")
+        return self.answers.begin(run, rows, await self._asked(spoken[-1]))
+
+    async def _answered(self, going: Sequence[Going]) -> Outcome:
+        """Wait for the answers and write them out; the rows are done with the last."""
+        if not going:
+            return Outcome("dispatch", why="stopped")
+        return Outcome("dispatch", dispatched=True, why=await self.answers.all(going))
+
+    async def _attached(self, spoken: Spoken) -> Spoken:
+        if not spoken.event.media:
+            return spoken
+        found = await self._ports.attachments.gather(spoken.event)
+        return replace(spoken, images=found.images, notes=found.lines)
+
+    async def _asked(self, spoken: Spoken) -> Asked:
+        session = await self._ports.sessions.get(spoken.routes[0].key)
+        extra = session.extra if session else {}
+        mode = reply_mode(extra.get("replyToMode") or spoken.judged.account.raw.get("replyToMode"))
+        verbose = (session.verbose if session else None) or ""
+        return Asked(spoken.event.address, "" if mode == "off" else spoken.event.id, mode, verbose)
+
+    async def _activation(self, event: Inbound) -> object:
+        session = await self._ports.sessions.get(self.routes.find(spot(event)).key)
+        return session.extra.get("groupActivation") if session else None
+
+    async def resume(self, rows: Sequence[InboxRow], found: Found) -> Outcome:
+        """Go on with a turn that a restart found: the same run again, behind what it did, or only its answer.
+
+        `rows` are the messages that made it, oldest first.
+        """
+        try:
+            return await self._resumed(rows, found)
+        except GarraError as error:
+            return await self._failed(rows[0], error.message, retry=error.retryable)
+        except Exception:
+            log.exception("message %s met a fault", rows[0].id)
+            return await self._failed(rows[0], FAULT, retry=True)
+
+    async def _resumed(self, rows: Sequence[InboxRow], found: Found) -> Outcome:
+        spoken: list[Spoken] = []
+        for row in rows:
+            assert isinstance(row.event, Inbound)
+            judged = await self.gate.judge(row.event)
+            if not isinstance(judged.verdict, Dispatch):
+                await self._ports.inbox.done(row.id, "no longer admitted")
+                continue
+            routes = self.routes.all(spot(row.event), judged.text)
+            if len(routes) == 1:
+                routes = (replace(routes[0], key=found.key, agent=agent_of(found.key, routes[0].agent)),)
+            one = Spoken(row, row.event, judged, judged.verdict.admitted, routes, judged.text)
+            spoken.append(await self._attached(_again(self._ports, one)))
+        if not spoken:
+            return Outcome("drop", why="no longer admitted")
+        if found.over:
+            return await self._told(spoken, found.answer)
+        async with self._bursts.enter(lane(spoken[0].event.address)):
+            text = found.text or ask.text_of(spoken, ())
+            going = [await self._begin(spoken, route, text) for route in spoken[0].routes]
+        return await self._answered([*going])
+
+    async def _told(self, spoken: Sequence[Spoken], texts: Sequence[str]) -> Outcome:
+        """The run had its answer before the restart; only this was not written out."""
+        first, ids = spoken[0], [each.row.id for each in spoken]
+        asked = await self._asked(spoken[-1])
+        drafts = [
+            draft
+            for number, text in enumerate(texts)
+            for draft in self._ports.voice.drafts(f"out:{first.row.id}:again{number}", asked, text)
+        ]
+        await self._ports.outbox.put(drafts, inbox_id=ids[0], also=ids[1:], why="answered")
+        return Outcome("dispatch", dispatched=True, why="answered")
+
+    async def _failed(self, row: InboxRow, text: str, *, retry: bool) -> Outcome:
+        """It could not be carried to an answer: again in a while, or one line that says so."""
+        ports = self._ports
+        try:
+            if retry and row.tries < TRIES:
+                await ports.inbox.release(row.id, float(2**row.tries))
+                return Outcome("dispatch", why="again")
+            event = row.event
+            if isinstance(event, Inbound) and event.address is not None:
+                drafts = ports.voice.drafts(f"out:{row.id}:failed", Asked(event.address, event.id), text)
+                await ports.outbox.put(drafts, inbox_id=row.id, why="failed")
+            return Outcome("dispatch", why="failed")
+        except GarraError as error:
+            log.warning("message %s waits for the next start: %s", row.id, error.message)
+            return Outcome("dispatch", why="stuck")
+
+
+async def _ordered(desk: chores.Desk) -> tuple[Spoken, str]:
+    """Carry out a command in its turn: what is left to be asked, or the words that answer it."""
+    try:
+        if (rest := chores.inline(desk)) is not None:
+            return rest, ""
+        text = await chores.carry_out(desk)
+    except UserError as error:
+        return desk.spoken, error.message
+    return replace(desk.spoken, words=desk.rest), "" if desk.rest else text
+
+
+def _again(ports: Ports, spoken: Spoken) -> Spoken:
+    """A message that a restart found, without the command before it: that was carried out."""
+    given = spoken.judged.given
+    if given is None:
+        return spoken
+    desk = chores.Desk(ports, spoken, given)
+    try:
+        found = chores.inline(desk)
+    except UserError:
+        found = None
+    return found or replace(spoken, words=desk.rest or spoken.words)
+
+
+async def _words(desk: chores.Desk) -> str:
+    try:
+        return await chores.carry_out(desk)
+    except UserError as error:
+        return error.message
+
+
+def reply_mode(value: object) -> ReplyMode:
+    return "off" if value == "off" else "all" if value == "all" else "first"

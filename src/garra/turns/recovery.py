@@ -1,0 +1,79 @@
+"""What a restart finds: which turns were under way, and how far each had come, as its transcript tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from garra.core import reply
+from garra.core.ids import SessionKey
+from garra.core.messages import Assistant, Message, User
+from garra.turns.answers import words
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One turn. `text` is what it asked, where that is stored. `over`: it had come to its end, and said `answer`.
+
+    `led_by` names the run that had taken its words, where it was not its own.
+    """
+
+    run_id: str
+    key: SessionKey
+    text: str = ""
+    over: bool = False
+    answer: tuple[str, ...] = ()
+    led_by: str = ""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """How the runs stand, read from the first message to the last."""
+
+    ids: frozenset[str]
+    open: list[str] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, list[str]] = field(default_factory=dict)
+    leaders: dict[str, str] = field(default_factory=dict)
+
+    def hear(self, message: Message) -> None:
+        match message:
+            case User():
+                run_id = str(message.meta.get("idempotencyKey", "")).removesuffix(":user")
+                if run_id in self.ids:
+                    self.texts[run_id] = message.text
+                    if run_id not in self.open:
+                        self.open.append(run_id)
+            case Assistant() if self.open and ends(message):
+                own = message.meta.get("__openclaw")
+                named = str(own.get("runId", "")) if isinstance(own, Mapping) else ""
+                leader = named if named in self.ids else self.open[0]
+                self.answers.setdefault(leader, []).append(words(message))
+                for run_id in self.open:
+                    self.leaders[run_id] = leader
+                self.open.clear()
+            case _:
+                pass
+
+
+def standing(messages: Iterable[Message], key: SessionKey, runs: Sequence[str]) -> list[Found]:
+    """How each of `runs` stands in its session, oldest first."""
+    reading = _Reading(frozenset(runs))
+    for message in messages:
+        reading.hear(message)
+    for run_id in reading.open[1:]:
+        reading.leaders[run_id] = reading.open[0]
+    return [_found(reading, key, run_id) for run_id in runs]
+
+
+def _found(reading: _Reading, key: SessionKey, run_id: str) -> Found:
+    leader = reading.leaders.get(run_id, run_id)
+    over = run_id not in reading.open and run_id in reading.answers
+    answer = tuple(text for text in reading.answers.get(run_id, ()) if text) if over else ()
+    return Found(run_id, key, reading.texts.get(run_id, ""), over, answer, "" if leader == run_id else leader)
+
+
+def ends(message: Assistant) -> bool:
+    """Whether it is an answer: words or a declared silence, whole, and no tool to wait for."""
+    whole = message.stop in ("stop", "length") and not message.calls
+    return whole and not isinstance(reply.answer(message.text, "group"), reply.Nothing)
