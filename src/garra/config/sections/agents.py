@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from garra.config.sections.fields import Closed, OpenSection, Section
+from garra.config.sections.fields import Closed, OpenSection, Section, part
 from garra.config.sections.tools import Tools
 
 Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "adaptive", "max", "ultra"]
@@ -98,14 +98,14 @@ class Common(OpenSection):
     bootstrap_total_max_chars: int | None = Field(None, gt=0)
     context_injection: Literal["always", "continuation-skip", "never"] | None = None
     heartbeat: Heartbeat | None = None
-    subagents: Subagents = Field(default_factory=Subagents)
-    sandbox: Sandbox = Field(default_factory=Sandbox)
+    subagents: Subagents = part(Subagents)
+    sandbox: Sandbox = part(Sandbox)
 
 
 class Defaults(Common):
     """What holds for every agent that does not say otherwise. Times are in seconds, sizes as named."""
 
-    model: Choice = Field(default_factory=ModelChoice)
+    model: Choice = part(ModelChoice)
     image_model: Choice | None = None
     user_timezone: str = ""
     time_format: Literal["auto", "12", "24"] = "auto"
@@ -114,7 +114,7 @@ class Defaults(Common):
     media_max_mb: float = Field(5.0, gt=0)
     context_tokens: int | None = Field(None, gt=0)
     skip_bootstrap: bool = False
-    compaction: Compaction = Field(default_factory=Compaction)
+    compaction: Compaction = part(Compaction)
     elevated_default: Annotated[Literal["off", "on", "ask", "full"] | None, Closed("off")] = None
 
     @property
@@ -140,7 +140,7 @@ class Agent(Common):
     default: bool = False
     model: Choice | None = None
     agent_dir: str = ""
-    identity: Identity = Field(default_factory=Identity)
+    identity: Identity = part(Identity)
     group_chat: dict[str, Any] = Field(default_factory=dict)
     tools: Tools | None = None
 
@@ -148,7 +148,7 @@ class Agent(Common):
 class Agents(Section):
     """The agents: `list`, and `entries` keyed by id; both forms may be used, an id only once."""
 
-    defaults: Defaults = Field(default_factory=Defaults)
+    defaults: Defaults = part(Defaults)
     listed: tuple[Agent, ...] = Field((), alias="list")
     entries: dict[str, Agent] = Field(default_factory=dict)
     ownership: str = ""

@@ -1,9 +1,9 @@
 """What the sections are made of: the common model, secrets, closed choices."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, GetPydanticSchema
+from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, core_schema
 
@@ -26,6 +26,19 @@ class OpenSection(Section):
     """A part whose further keys belong to someone else (a channel, a plugin), so that they are no cause for warning."""
 
     open: ClassVar[bool] = True
+
+
+_Section = TypeVar("_Section", bound=Section)
+
+
+def part(_kind: type[_Section]) -> _Section:
+    """A field that holds a section: where the file has none, all of it is as usual.
+
+    The default is validated as if it stood in the file. Making it by the section's own class would have each section
+    built once more beside the whole.
+    """
+    field: _Section = Field(default_factory=dict, validate_default=True)
+    return field
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import Closed, SecretText, Section
+from garra.config.sections.fields import Closed, SecretText, Section, part
 
 
 class RateLimit(Section):
@@ -32,7 +32,7 @@ class GatewayAuth(Section):
     token: SecretText | None = None
     password: SecretText | None = None
     allow_tailscale: bool = False
-    rate_limit: RateLimit = Field(default_factory=RateLimit)
+    rate_limit: RateLimit = part(RateLimit)
     trusted_proxy: TrustedProxy | None = None
 
 
@@ -45,14 +45,14 @@ class Endpoint(Section):
 class Endpoints(Section):
     """The OpenAI-compatible interfaces."""
 
-    chat_completions: Endpoint = Field(default_factory=Endpoint)
-    responses: Endpoint = Field(default_factory=Endpoint)
+    chat_completions: Endpoint = part(Endpoint)
+    responses: Endpoint = part(Endpoint)
 
 
 class GatewayHttp(Section):
     """The HTTP interfaces of the gateway's port."""
 
-    endpoints: Endpoints = Field(default_factory=Endpoints)
+    endpoints: Endpoints = part(Endpoints)
 
 
 class ControlUi(Section):
@@ -109,8 +109,8 @@ class NodeCommands(Section):
 class GatewayNodes(Section):
     """Paired devices."""
 
-    pairing: NodePairing = Field(default_factory=NodePairing)
-    commands: NodeCommands = Field(default_factory=NodeCommands)
+    pairing: NodePairing = part(NodePairing)
+    commands: NodeCommands = part(NodeCommands)
 
 
 class Names(Section):
@@ -128,13 +128,13 @@ class Gateway(Section):
     bind: Annotated[Literal["auto", "loopback", "lan", "tailnet", "custom"], Closed("loopback")] = "loopback"
     custom_bind_host: str = ""
     public_origin: str = ""
-    auth: GatewayAuth = Field(default_factory=GatewayAuth)
-    http: GatewayHttp = Field(default_factory=GatewayHttp)
-    control_ui: ControlUi = Field(default_factory=ControlUi)
+    auth: GatewayAuth = part(GatewayAuth)
+    http: GatewayHttp = part(GatewayHttp)
+    control_ui: ControlUi = part(ControlUi)
     trusted_proxies: tuple[str, ...] = ()
     allow_real_ip_fallback: bool = False
-    remote: Remote = Field(default_factory=Remote)
-    tls: Tls = Field(default_factory=Tls)
-    reload: Reload = Field(default_factory=Reload)
-    nodes: GatewayNodes = Field(default_factory=GatewayNodes)
-    tools: Names = Field(default_factory=Names)
+    remote: Remote = part(Remote)
+    tls: Tls = part(Tls)
+    reload: Reload = part(Reload)
+    nodes: GatewayNodes = part(GatewayNodes)
+    tools: Names = part(Names)

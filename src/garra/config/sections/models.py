@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import OpenSection, SecretText, Section
+from garra.config.sections.fields import OpenSection, SecretText, Section, part
 
 Api = Literal[
     "openai-completions",
@@ -41,7 +41,7 @@ class CatalogModel(OpenSection):
     base_url: str = ""
     reasoning: bool = False
     input: tuple[str, ...] = ("text",)
-    cost: Cost = Field(default_factory=Cost)
+    cost: Cost = part(Cost)
     context_window: int | None = Field(None, gt=0)
     context_tokens: int | None = Field(None, gt=0)
     max_tokens: int | None = Field(None, gt=0)

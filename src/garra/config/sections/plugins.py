@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import OpenSection, SecretText, Section
+from garra.config.sections.fields import OpenSection, SecretText, Section, part
 
 
 class PluginEntry(OpenSection):
@@ -34,8 +34,8 @@ class Plugins(Section):
     enabled: bool = True
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-    load: PluginLoad = Field(default_factory=PluginLoad)
-    slots: Slots = Field(default_factory=Slots)
+    load: PluginLoad = part(PluginLoad)
+    slots: Slots = part(Slots)
     entries: dict[str, PluginEntry] = Field(default_factory=dict)
     installs: dict[str, Any] = Field(default_factory=dict)
 
@@ -60,7 +60,7 @@ class Skills(OpenSection):
     """Skills, by name."""
 
     allow_bundled: tuple[str, ...] | None = None
-    load: SkillLoad = Field(default_factory=SkillLoad)
+    load: SkillLoad = part(SkillLoad)
     entries: dict[str, SkillEntry] = Field(default_factory=dict)
     limits: dict[str, Any] = Field(default_factory=dict)
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from garra.config.sections.agents import Agents
 from garra.config.sections.channels import Channel
-from garra.config.sections.fields import OpenSection, SecretText, Section
+from garra.config.sections.fields import OpenSection, SecretText, Section, part
 from garra.config.sections.gateway import Gateway
 from garra.config.sections.models import Models
 from garra.config.sections.plugins import Mcp, Plugins, Skills
@@ -52,24 +52,24 @@ class Config(Section):
     schema_: str = Field("", alias="$schema")
     meta: dict[str, Any] = Field(default_factory=dict)
     wizard: dict[str, Any] = Field(default_factory=dict)
-    env: EnvSettings = Field(default_factory=EnvSettings)
+    env: EnvSettings = part(EnvSettings)
     secrets: dict[str, Any] = Field(default_factory=dict)
     auth: dict[str, Any] = Field(default_factory=dict)
-    logging: Logging = Field(default_factory=Logging)
-    gateway: Gateway = Field(default_factory=Gateway)
-    agents: Agents = Field(default_factory=Agents)
+    logging: Logging = part(Logging)
+    gateway: Gateway = part(Gateway)
+    agents: Agents = part(Agents)
     access_groups: dict[str, Any] = Field(default_factory=dict)
     bindings: tuple[dict[str, Any], ...] = ()
-    models: Models = Field(default_factory=Models)
-    tools: Tools = Field(default_factory=Tools)
-    session: Session = Field(default_factory=Session)
-    messages: Messages = Field(default_factory=Messages)
+    models: Models = part(Models)
+    tools: Tools = part(Tools)
+    session: Session = part(Session)
+    messages: Messages = part(Messages)
     channels: dict[str, Channel] = Field(default_factory=dict)
-    plugins: Plugins = Field(default_factory=Plugins)
-    skills: Skills = Field(default_factory=Skills)
-    mcp: Mcp = Field(default_factory=Mcp)
-    cron: Cron = Field(default_factory=Cron)
-    hooks: Hooks = Field(default_factory=Hooks)
+    plugins: Plugins = part(Plugins)
+    skills: Skills = part(Skills)
+    mcp: Mcp = part(Mcp)
+    cron: Cron = part(Cron)
+    hooks: Hooks = part(Hooks)
     commands: dict[str, Any] = Field(default_factory=dict)
     approvals: dict[str, Any] = Field(default_factory=dict)
     memory: dict[str, Any] = Field(default_factory=dict)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import Closed, OpenSection, Section
+from garra.config.sections.fields import Closed, OpenSection, Section, part
 
 DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
 
@@ -47,14 +47,14 @@ class Session(OpenSection):
     group_scope: Literal["main", "per-group"] = "per-group"
     main_key: str = "main"
     identity_links: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    reset: Reset = Field(default_factory=Reset)
+    reset: Reset = part(Reset)
     reset_by_type: dict[str, Reset] = Field(default_factory=dict)
     reset_by_channel: dict[str, Reset] = Field(default_factory=dict)
     reset_triggers: tuple[str, ...] = ("/new", "/reset")
     idle_minutes: float | None = Field(None, gt=0)
     store: str = ""
-    maintenance: Maintenance = Field(default_factory=Maintenance)
-    send_policy: SendPolicy = Field(default_factory=SendPolicy)
+    maintenance: Maintenance = part(Maintenance)
+    send_policy: SendPolicy = part(SendPolicy)
     typing_mode: Literal["never", "instant", "thinking", "message"] | None = None
 
 
@@ -74,7 +74,7 @@ class Queue(OpenSection):
 class Messages(OpenSection):
     """How messages are queued and answered."""
 
-    queue: Queue = Field(default_factory=Queue)
+    queue: Queue = part(Queue)
     inbound: dict[str, Any] = Field(default_factory=dict)
     group_chat: dict[str, Any] = Field(default_factory=dict)
     response_prefix: str = ""

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import Closed, OpenSection, Section
+from garra.config.sections.fields import Closed, OpenSection, Section, part
 
 
 class ToolPolicy(Section):
@@ -52,9 +52,9 @@ class LoopDetection(OpenSection):
 class Tools(ToolPolicy):
     """Which tools a run may call, and how they behave."""
 
-    exec: ExecTool = Field(default_factory=ExecTool)
-    fs: FsTool = Field(default_factory=FsTool)
-    elevated: Elevated = Field(default_factory=Elevated)
+    exec: ExecTool = part(ExecTool)
+    fs: FsTool = part(FsTool)
+    elevated: Elevated = part(Elevated)
     by_provider: dict[str, ToolPolicy] = Field(default_factory=dict)
     tools_by_sender: dict[str, ToolPolicy] = Field(default_factory=dict, alias="toolsBySender")
     sandbox: dict[str, Any] = Field(default_factory=dict)
@@ -65,4 +65,4 @@ class Tools(ToolPolicy):
     agent_to_agent: dict[str, Any] = Field(default_factory=dict)
     sessions: dict[str, Any] = Field(default_factory=dict)
     subagents: dict[str, Any] = Field(default_factory=dict)
-    loop_detection: LoopDetection = Field(default_factory=LoopDetection)
+    loop_detection: LoopDetection = part(LoopDetection)
