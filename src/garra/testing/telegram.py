@@ -247,7 +247,7 @@ def _params(request: Request) -> tuple[dict[str, Any], dict[str, tuple[str, byte
     params: dict[str, Any] = {}
     files: dict[str, tuple[str, bytes]] = {}
     for part in request.body.split(b"--" + mark)[1:-1]:
-        head, _, data = part.strip(b"\r\n").partition(b"\r\n\r\n")
+        head, _, data = part.removeprefix(b"\r\n").removesuffix(b"\r\n").partition(b"\r\n\r\n")
         names = dict(piece.split('="', 1) for piece in head.decode().replace("\r\n", "; ").split("; ") if '="' in piece)
         name, file = names["name"].strip('"'), names.get("filename", "").strip('"')
         if file:

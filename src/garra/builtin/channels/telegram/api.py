@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -15,7 +16,6 @@ from garra.sdk.ports import DIRECT, Http, Via
 
 ROOT = "https://api.telegram.org"
 _ANSWER = 32 << 20
-_BOUNDARY = "garra-b1f7c0a2e95d4c63"
 
 
 class Refused(GarraError):
@@ -121,18 +121,21 @@ def form(params: Mapping[str, Any], files: Sequence[Upload]) -> tuple[str, bytes
     parts = []
     for name, value in params.items():
         text = value.encode("utf-8", "replace") if isinstance(value, str) else encoded(value)
-        parts.append(b'--%b\r\ncontent-disposition: form-data; name="%b"\r\n\r\n' % (_mark(), name.encode()) + text)
+        parts.append(f'content-disposition: form-data; name="{name}"\r\n\r\n'.encode() + text)
     for file in files:
         head = f'form-data; name="{file.field}"; filename="{_quoted(file.name)}"\r\ncontent-type: {_flat(file.mime)}'
-        parts.append(
-            b"--%b\r\ncontent-disposition: %b\r\n\r\n" % (_mark(), head.encode("utf-8", "replace")) + file.data
-        )
-    body = b"\r\n".join([*parts, b"--%b--\r\n" % _mark()])
-    return f"multipart/form-data; boundary={_BOUNDARY}", body
+        parts.append(b"content-disposition: %b\r\n\r\n" % head.encode("utf-8", "replace") + file.data)
+    mark = _mark(parts)
+    body = b"".join([*(b"--%b\r\n%b\r\n" % (mark, part) for part in parts), b"--%b--\r\n" % mark])
+    return f"multipart/form-data; boundary={mark.decode()}", body
 
 
-def _mark() -> bytes:
-    return _BOUNDARY.encode()
+def _mark(parts: Sequence[bytes]) -> bytes:
+    """What parts the parts: made from them, so that no file can hold it and pass for a field."""
+    summed = sha256()
+    for part in parts:
+        summed.update(part)
+    return summed.hexdigest()[:48].encode()
 
 
 def _flat(text: str) -> str:

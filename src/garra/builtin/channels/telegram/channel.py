@@ -14,7 +14,7 @@ import msgspec
 
 from garra.builtin.channels.telegram import faults, outgoing
 from garra.builtin.channels.telegram.api import Api, Refused, Upload
-from garra.builtin.channels.telegram.codec import CHANNEL, KINDS, Reader
+from garra.builtin.channels.telegram.codec import CHANNEL, Reader
 from garra.builtin.channels.telegram.outgoing import HTML, Call, Style
 from garra.builtin.channels.telegram.polling import HOLD_S, Poller
 from garra.builtin.channels.telegram.settings import settings
@@ -76,9 +76,14 @@ class Telegram:
             self._ports.spawn(self._offer(), f"telegram menu {self._account.id}")
         if self.path:
             await self._hooked(pulse)
-        await Poller(self._api, self._ports.cursor, self._ports.clock, lambda update: self._take(update, receive)).run(
-            me.id, pulse
+        poller = Poller(
+            self._api,
+            self._ports.cursor,
+            self._ports.clock,
+            self._own.kinds,
+            lambda update: self._take(update, receive),
         )
+        await poller.run(me.id, pulse)
 
     async def _whoami(self) -> Me:
         try:
@@ -123,7 +128,7 @@ class Telegram:
         secret = self._own.hook_secret
         if not secret:
             raise LinkRefused(secret.missing or "webhookUrl needs webhookSecret, by which Telegram's calls are known")
-        asked = {"url": self._own.hook_url, "secret_token": secret.reveal(), "allowed_updates": KINDS}
+        asked = {"url": self._own.hook_url, "secret_token": secret.reveal(), "allowed_updates": self._own.kinds}
         told = ""
         while True:
             try:

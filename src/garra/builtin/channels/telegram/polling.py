@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from garra.builtin.channels.telegram.api import Api, Refused
-from garra.builtin.channels.telegram.codec import KINDS
 from garra.builtin.channels.telegram.faults import lost
 from garra.sdk.channel import Cursor as Stored
 from garra.sdk.channel import Pulse
@@ -56,6 +55,7 @@ class Poller:
     api: Api
     cursor: Stored
     clock: Clock
+    kinds: tuple[str, ...]
     take: Take
 
     async def run(self, bot: int, pulse: Pulse) -> None:
@@ -71,7 +71,7 @@ class Poller:
                 here = await self._store(updates, here)
 
     async def _poll(self, offset: int, hold: int, wait: float, pulse: Pulse) -> Sequence[Mapping[str, Any]]:
-        asked = {"timeout": hold, "allowed_updates": KINDS} | ({"offset": offset} if offset else {})
+        asked = {"timeout": hold, "allowed_updates": self.kinds} | ({"offset": offset} if offset else {})
         try:
             found: list[Mapping[str, Any]] = await self.api.call("getUpdates", asked, wait=wait)
         except Refused as refused:

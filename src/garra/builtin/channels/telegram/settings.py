@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from garra.builtin.channels.telegram.api import ROOT
+from garra.builtin.channels.telegram.codec import KINDS
 from garra.core.secret import Secret
 from garra.sdk.channel import Account
 from garra.sdk.ports import Via
@@ -28,7 +29,7 @@ class Settings:
     file_out: int
     link_preview: bool
     buttons: str
-    reactions: str
+    kinds: tuple[str, ...]
     menu: bool
     commands: tuple[tuple[str, str], ...]
     hook_url: str
@@ -49,7 +50,7 @@ def settings(account: Account) -> Settings:
         file_out=int(min(room or _OUT, _OUT)),
         link_preview=own.get("linkPreview") is not False,
         buttons=_buttons(own.get("capabilities")),
-        reactions=str(own.get("reactionNotifications") or "own"),
+        kinds=tuple(kind for kind in KINDS if kind != "message_reaction" or own.get("reactionNotifications") != "off"),
         menu=(own.get("commands") or {}).get("native") is not False,
         commands=_commands(own.get("customCommands") or ()),
         hook_url=str(own.get("webhookUrl") or ""),
