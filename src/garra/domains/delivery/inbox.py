@@ -147,7 +147,7 @@ class Inbox:
             return []
         marks = ",".join("?" * len(row_ids))
         query = f"SELECT {COLUMNS} FROM inbox WHERE id IN ({marks}) ORDER BY seq"
-        return await self._db.read(lambda c: [_read(row) for row in c.execute(query, tuple(row_ids))])
+        return await self._db.read(lambda c: [read(row) for row in c.execute(query, tuple(row_ids))])
 
     async def pending(self) -> list[InboxRow]:
         """What a restart finds: all that is pending or adopted, oldest first; what was claimed is pending again."""
@@ -156,7 +156,7 @@ class Inbox:
         def work(connection: Connection) -> list[InboxRow]:
             connection.execute("UPDATE inbox SET state='pending', updated=? WHERE state='claimed'", (now,))
             query = f"SELECT {COLUMNS} FROM inbox WHERE state IN ('pending','claimed','adopted') ORDER BY seq"
-            return [_read(row) for row in connection.execute(query)]
+            return [read(row) for row in connection.execute(query)]
 
         return await self._db.write(work)
 
@@ -243,10 +243,11 @@ def found(connection: Connection, row_id: str) -> InboxRow:
     row = connection.execute(f"SELECT {COLUMNS} FROM inbox WHERE id=?", (row_id,)).fetchone()
     if row is None:
         raise NotFound(f"no such message: {row_id[:80]}")
-    return _read(row)
+    return read(row)
 
 
-def _read(row: Sequence[Any]) -> InboxRow:
+def read(row: Sequence[Any]) -> InboxRow:
+    """A row of `COLUMNS`."""
     row_id, seq, body, *rest = row
     return InboxRow(row_id, seq, _decoded(body), *rest)
 

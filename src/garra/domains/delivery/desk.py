@@ -1,0 +1,138 @@
+"""What the owner and other programs do with messages: look at them, and send one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from garra.core.errors import NotFound, UserError
+from garra.domains.delivery.draft import Draft, Form, OutboxRow
+from garra.domains.delivery.inbox import Inbox
+from garra.domains.delivery.ledger import Ledger
+from garra.domains.delivery.media import MediaRoot, fitted
+from garra.domains.delivery.outbox import Outbox
+from garra.domains.delivery.timeline import Timeline
+from garra.sdk.channel import Address, File, Limits
+
+Drafting = Callable[[str, Address, str], Sequence[Draft]]
+"""Words (Markdown) as drafts for an address: `(key, address, text)`; keys begin with `key`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """One account that sends: what its platform takes."""
+
+    channel: str
+    account: str
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of a message that was asked for. `rows` are its parts."""
+
+    address: Address
+    rows: tuple[OutboxRow, ...]
+
+    @property
+    def state(self) -> str:
+        """`sent` when all arrived, else the first state that is not."""
+        return next((row.state for row in self.rows if row.state != "sent"), "sent")
+
+    @property
+    def message_id(self) -> str:
+        """The platform's id of the first part, where it has one yet."""
+        return self.rows[0].platform_id if self.rows else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A message that somebody asks for. `to` is a chat's id, or `channel:chat`, with `:topic:thread` behind it."""
+
+    key: str
+    to: str
+    text: str
+    channel: str = ""
+    account: str = ""
+    thread: str = ""
+    reply_to: str = ""
+    silent: bool = False
+    files: tuple[File, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The parts of delivery, for methods of the gateway. `accounts` are those that are configured now."""
+
+    inbox: Inbox
+    outbox: Outbox
+    timeline: Timeline
+    ledger: Ledger
+    media: MediaRoot
+    accounts: Callable[[], Sequence[Running]]
+    drafting: Drafting
+
+    async def target(self, wish: Wish) -> tuple[Running, Address]:
+        """Where a wish leads. Raises UserError or NotFound with what to write instead."""
+        channel, chat, thread = parsed(wish.to, [each.channel for each in self.accounts()])
+        if wish.channel and channel and wish.channel != channel:
+            raise UserError(f"{wish.to} is a chat of {channel}, not of {wish.channel}")
+        running = _picked(self.accounts(), wish.channel or channel, wish.account)
+        known = await self.ledger.address(running.channel, running.account, chat)
+        kind = known.kind if known else "group" if chat.startswith(("-", "#", "!")) else "direct"
+        place = Address(running.channel, running.account, chat, kind)
+        return running, replace(known or place, thread=wish.thread or thread, roles=())
+
+    async def send(self, wish: Wish, wait_s: float) -> Sent:
+        """Write it to the outbox and wait, at most `wait_s`, for what the platform says. The same key is sent once."""
+        running, address = await self.target(wish)
+        key = f"send:{wish.key}"
+        drafts = list(self.drafting(key, address, wish.text)) if wish.text.strip() else [Draft(key, address, ())]
+        drafts[0] = replace(drafts[0], reply_to=wish.reply_to)
+        drafts[-1] = fitted(replace(drafts[-1], files=wish.files), running.limits.file_out)
+        if not drafts[0].forms and not drafts[-1].files:
+            raise UserError("there is nothing to send: give a text or a file")
+        drafts = [replace(each, silent=wish.silent, purpose="send", forms=each.forms or (EMPTY,)) for each in drafts]
+        rows = await self.outbox.put(drafts)
+        return Sent(address, tuple([await self._settled(row, wait_s) for row in rows]))
+
+    async def _settled(self, row: OutboxRow, wait_s: float) -> OutboxRow:
+        changed = asyncio.Event()
+        end = self.outbox.subscribe(lambda moved: changed.set() if moved.key == row.key else None)
+        try:
+            async with asyncio.timeout(wait_s):
+                while (row := await self.outbox.get(row.key)).state in ("pending", "sending"):
+                    await changed.wait()
+                    changed.clear()
+        except TimeoutError:
+            pass
+        finally:
+            end()
+        return await self.outbox.get(row.key)
+
+
+EMPTY = Form("plain", "")
+
+
+def parsed(to: str, channels: Sequence[str]) -> tuple[str, str, str]:
+    """`channel:chat:topic:thread` as its three parts; channel and thread may be missing. Raises UserError."""
+    channel, sign, chat = to.strip().partition(":")
+    if not sign or channel not in channels:
+        channel, chat = "", to.strip()
+    chat, _, thread = chat.partition(":topic:")
+    if not chat:
+        raise UserError("to whom? give a chat's id, or CHANNEL:CHAT, such as telegram:123456789")
+    return channel, chat, thread
+
+
+def _picked(running: Sequence[Running], channel: str, account: str) -> Running:
+    found = [each for each in running if channel in ("", each.channel) and account in ("", each.account)]
+    named = ", ".join(sorted({each.channel for each in running})) or "none"
+    if not found:
+        wanted = f"{channel or 'any channel'}{f', account {account}' if account else ''}"
+        raise NotFound(f"no channel for {wanted} is configured (configured: {named}); see garra channels list")
+    if len({each.channel for each in found}) > 1:
+        raise UserError(f"which channel? configured: {named}")
+    default = [each for each in found if each.account in ("default", "main")]
+    return (default or found)[0]
