@@ -83,12 +83,14 @@ class Answers:
             await leader.over.wait()
         if going.covered or unfinished(run, ended):
             await going.watched.end(())
+            going.watched.finish(answered=False)
             return "joined" if going.covered else KEPT
         texts = (*going.before, *said(run, ended))
         joined = [found for each in run.joined if (found := self._open.get(each.run_id)) is not None]
         drafts = await going.watched.end(texts)
         rows = [row for each in (going, *joined) for row in each.rows]
         await self._write(drafts, rows if last else rows[len(going.rows) :], _why(run, ended, texts))
+        going.watched.finish(answered=bool(drafts))
         for each in joined:
             each.covered = True
         return _why(run, ended, texts)

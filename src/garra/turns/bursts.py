@@ -50,18 +50,22 @@ class Bursts(Generic[T, R]):
     def __len__(self) -> int:
         return len(self._lanes)
 
-    def join(self, key: tuple[str, ...], kind: object, item: T, quiet_s: float) -> Burst[T, R] | None:
-        """Put `item` to the open burst of its `kind`; None when there is none, then lead one with `lead`."""
+    def open(self, key: tuple[str, ...], kind: object) -> Burst[T, R] | None:
+        """The burst of this `kind` that may be joined now."""
         lane = self._lanes.get(key)
         burst = lane.open if lane else None
-        if burst is None or burst.closed.is_set() or burst.kind != kind or quiet_s <= 0:
-            return None
+        return burst if burst is not None and not burst.closed.is_set() and burst.kind == kind else None
+
+    def join(self, key: tuple[str, ...], burst: Burst[T, R], item: T, quiet_s: float) -> bool:
+        """Put `item` to `burst`; False when it has been closed meanwhile, then lead another one."""
+        if self.open(key, burst.kind) is not burst:
+            return False
         burst.items.append(item)
         if len(burst.items) >= MOST:
             self.close(key)
         else:
             self._wind(burst, quiet_s)
-        return burst
+        return True
 
     def close(self, key: tuple[str, ...]) -> None:
         """Nobody joins the open burst any more, and its leader goes on at once."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from garra.core.access import Dispatch, Drop, Handled, Observe
-from garra.core.errors import Conflict, GarraError, UserError
+from garra.core.errors import GarraError, UserError
 from garra.core.keys import agent_of
 from garra.core.routing import Route
 from garra.domains.delivery.inbox import InboxRow
@@ -29,7 +29,7 @@ from garra.turns.gate import Gate, Judged, line
 from garra.turns.histories import Histories
 from garra.turns.parts import Asked, Ports, ReplyMode
 from garra.turns.queueing import quiet_s, settings
-from garra.turns.recovery import Found
+from garra.turns.recovery import Found, standing
 from garra.turns.routes import Routes, lane, spot
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,10 @@ TRIES: Final = 3
 
 STOPS: Final = 1_000
 """Chats whose last /stop is remembered."""
+
+AGAIN: Final = "again"
+STUCK: Final = "stuck"
+"""The ends of an event that is taken up again: soon, or when the store works again."""
 
 FAULT: Final = "A fault of Garra's own kept this message from being answered; the gateway's log has it. Send it again."
 
@@ -68,7 +72,7 @@ class Kernel:
         self._stopped: OrderedDict[tuple[str, ...], int] = OrderedDict()
 
     async def turn(self, row: InboxRow) -> Outcome:
-        """Carry one event to its end. It raises nothing but cancellation."""
+        """Carry one event, already claimed, to its end. It raises nothing but cancellation."""
         try:
             return await self._taken(row)
         except GarraError as error:
@@ -82,10 +86,6 @@ class Kernel:
         if isinstance(event, Ignored):
             await self._ports.inbox.done(row.id, event.reason)
             return Outcome("drop", why=event.reason)
-        try:
-            row = await self._ports.inbox.claim(row.id)
-        except Conflict:
-            return Outcome("handled", why="taken")
         judged = await self.gate.judge(event)
         match judged.verdict:
             case Dispatch():
@@ -126,7 +126,7 @@ class Kernel:
         if request is None:
             return False
         text = inbound.pairing_line(address.channel, event.sender.id, request.code)
-        drafts = ports.voice.drafts(f"pair:{row.id}", Asked(address), text)
+        drafts = ports.voice.drafts(f"{row.id}:pairing", Asked(address), text)
         await ports.outbox.put(drafts, inbox_id=row.id, why="pairing")
         return True
 
@@ -162,6 +162,7 @@ class Kernel:
             spoken, text = await _ordered(desk)
             if text:
                 return await self._said(spoken, text, given)
+            await self._adopt(spoken, spoken)
             going = await self._submit([spoken])
         return await self._answered(going)
 
@@ -177,7 +178,7 @@ class Kernel:
 
     async def _said(self, spoken: Spoken, text: str, given: Given) -> Outcome:
         asked = await self._asked(spoken)
-        drafts = self._ports.voice.drafts(f"out:{spoken.row.id}:command", asked, text)
+        drafts = self._ports.voice.drafts(f"{spoken.row.id}:command", asked, text)
         await self._ports.outbox.put(drafts, inbox_id=spoken.row.id, why=f"command {given.command.name}")
         return Outcome("dispatch", dispatched=True, why=f"command {given.command.name}")
 
@@ -186,10 +187,13 @@ class Kernel:
         event = spoken.event
         key, kind = lane(event.address), (tuple(route.key for route in spoken.routes), spoken.rights)
         quiet = 0.0 if event.media else quiet_s(self._ports.config(), event.address.channel, len(spoken.words))
-        if (joined := self._bursts.join(key, kind, spoken, quiet)) is not None:
-            return await asyncio.shield(joined.result)
+        if (found := self._bursts.open(key, kind)) is not None and quiet > 0:
+            await self._adopt(spoken, found.items[0])
+            if self._bursts.join(key, found, spoken, quiet):
+                return await asyncio.shield(found.result)
         burst = self._bursts.lead(key, kind, spoken, quiet)
         try:
+            await self._adopt(spoken, spoken)
             async with self._bursts.enter(key):
                 going = await self._submit(await self._bursts.settle(key, burst))
         except BaseException as error:
@@ -203,6 +207,11 @@ class Kernel:
         burst.result.set_result(outcome)
         return outcome
 
+    async def _adopt(self, spoken: Spoken, leader: Spoken) -> None:
+        """From here on a restart goes on with it, and the next message of its chat may be taken up."""
+        route = leader.routes[0]
+        await self._ports.inbox.adopt(spoken.row.id, ask.run_id(leader, route), route.key)
+
     async def _abandon(self, burst: Burst[Spoken, Outcome], error: BaseException) -> None:
         """The leader of a burst failed before it began: the others are taken up again by themselves."""
         burst.closed.set()
@@ -212,10 +221,10 @@ class Kernel:
         for each in burst.items[1:]:
             await self._ports.inbox.release(each.row.id, 0.2)
         if not burst.result.done():
-            burst.result.set_result(Outcome("dispatch", why="again"))
+            burst.result.set_result(Outcome("dispatch", why=AGAIN))
 
     async def _submit(self, spoken: Sequence[Spoken]) -> list[Going]:
-        """Hand the turn to each of its agents. The inbox knows the run before it begins."""
+        """Hand the turn to each of its agents."""
         first, rows = spoken[0], [each.row.id for each in spoken]
         if self._is_stopped(spoken[-1]):
             for row in rows:
@@ -236,8 +245,6 @@ class Kernel:
         session = await ports.sessions.get(route.key)
         waits = settings(ports.config(), first.event.address.channel, session)
         turn = ask.turn_of(spoken, route, text, waits)
-        for row in rows:
-            await ports.inbox.adopt(row, turn.run_id, route.key)
         run = await ports.runs.submit(turn)
         if self._is_stopped(spoken[-1]):
             run.cancel.set("stop")
@@ -259,9 +266,8 @@ class Kernel:
     async def _asked(self, spoken: Spoken) -> Asked:
         session = await self._ports.sessions.get(spoken.routes[0].key)
         extra = session.extra if session else {}
-        mode = reply_mode(extra.get("replyToMode") or spoken.judged.account.raw.get("replyToMode"))
         verbose = (session.verbose if session else None) or ""
-        return Asked(spoken.event.address, "" if mode == "off" else spoken.event.id, mode, verbose)
+        return Asked(spoken.event.address, spoken.event.id, reply_mode(extra.get("replyToMode")), verbose)
 
     async def _activation(self, event: Inbound) -> object:
         session = await self._ports.sessions.get(self.routes.find(spot(event)).key)
@@ -292,27 +298,31 @@ class Kernel:
             if len(routes) == 1:
                 routes = (replace(routes[0], key=found.key, agent=agent_of(found.key, routes[0].agent)),)
             one = Spoken(row, row.event, judged, judged.verdict.admitted, routes, judged.text)
-            spoken.append(await self._attached(_again(self._ports, one)))
+            spoken.append(await self._attached(_uncommanded(self._ports, one)))
         if not spoken:
             return Outcome("drop", why="no longer admitted")
-        if found.over:
-            return await self._told(spoken, found.answer)
         async with self._bursts.enter(lane(spoken[0].event.address)):
-            text = found.text or ask.text_of(spoken, ())
-            going = [await self._begin(spoken, route, text) for route in spoken[0].routes]
-        return await self._answered([*going])
-
-    async def _told(self, spoken: Sequence[Spoken], texts: Sequence[str]) -> Outcome:
-        """The run had its answer before the restart; only this was not written out."""
-        first, ids = spoken[0], [each.row.id for each in spoken]
-        asked = await self._asked(spoken[-1])
-        drafts = [
-            draft
-            for number, text in enumerate(texts)
-            for draft in self._ports.voice.drafts(f"out:{first.row.id}:again{number}", asked, text)
-        ]
-        await self._ports.outbox.put(drafts, inbox_id=ids[0], also=ids[1:], why="answered")
+            going = [each for route in spoken[0].routes if (each := await self._again(spoken, route, found))]
+        if going:
+            return await self._answered(going)
+        for one in spoken:
+            await self._ports.inbox.done(one.row.id, "answered")
         return Outcome("dispatch", dispatched=True, why="answered")
+
+    async def _again(self, spoken: Sequence[Spoken], route: Route, found: Found) -> Going | None:
+        """One agent's turn: gone on with, or, where only its answer was not written out, that answer."""
+        ports, first = self._ports, spoken[0]
+        run_id = ask.run_id(first, route)
+        if route.key != found.key:
+            transcript = await ports.sessions.transcript(route.key)
+            found = standing(transcript.messages(), route.key, [run_id])[0]
+        if not found.over:
+            return await self._begin(spoken, route, found.text or ask.text_of(spoken, ()))
+        asked = await self._asked(spoken[-1])
+        keys = [str(run_id), *(f"{run_id}:{number}" for number in range(1, len(found.answer)))]
+        for key, text in zip(keys, found.answer, strict=False):
+            await ports.outbox.put(ports.voice.drafts(key, asked, text))
+        return None
 
     async def _failed(self, row: InboxRow, text: str, *, retry: bool) -> Outcome:
         """It could not be carried to an answer: again in a while, or one line that says so."""
@@ -320,15 +330,15 @@ class Kernel:
         try:
             if retry and row.tries < TRIES:
                 await ports.inbox.release(row.id, float(2**row.tries))
-                return Outcome("dispatch", why="again")
+                return Outcome("dispatch", why=AGAIN)
             event = row.event
             if isinstance(event, Inbound) and event.address is not None:
-                drafts = ports.voice.drafts(f"out:{row.id}:failed", Asked(event.address, event.id), text)
+                drafts = ports.voice.drafts(f"{row.id}:failed", Asked(event.address, event.id), text)
                 await ports.outbox.put(drafts, inbox_id=row.id, why="failed")
             return Outcome("dispatch", why="failed")
         except GarraError as error:
             log.warning("message %s waits for the next start: %s", row.id, error.message)
-            return Outcome("dispatch", why="stuck")
+            return Outcome("dispatch", why=STUCK)
 
 
 async def _ordered(desk: chores.Desk) -> tuple[Spoken, str]:
@@ -342,7 +352,7 @@ async def _ordered(desk: chores.Desk) -> tuple[Spoken, str]:
     return replace(desk.spoken, words=desk.rest), "" if desk.rest else text
 
 
-def _again(ports: Ports, spoken: Spoken) -> Spoken:
+def _uncommanded(ports: Ports, spoken: Spoken) -> Spoken:
     """A message that a restart found, without the command before it: that was carried out."""
     given = spoken.judged.given
     if given is None:
@@ -363,4 +373,5 @@ async def _words(desk: chores.Desk) -> str:
 
 
 def reply_mode(value: object) -> ReplyMode:
-    return "off" if value == "off" else "all" if value == "all" else "first"
+    modes: dict[object, ReplyMode] = {"off": "off", "first": "first", "all": "all"}
+    return modes.get(value, "")

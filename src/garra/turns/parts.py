@@ -20,26 +20,18 @@ from garra.sdk.channel import Address, Inbound
 from garra.sdk.model import Model
 from garra.sdk.ports import Clock, Spawn
 
-ReplyMode = Literal["off", "first", "all"]
-"""Whether an answer is shown as a reply to the message it answers: never, its first part, each part."""
+ReplyMode = Literal["", "off", "first", "all"]
+"""Whether an answer is shown as a reply to the message it answers: as configured, never, its first part, each part."""
 
 
 class Inbox(Protocol):
     """The durable inbox; see `domains.delivery.inbox`."""
 
-    async def claim(self, row_id: str) -> InboxRow: ...
-
     async def adopt(self, row_id: str, run_id: str, session_key: str) -> InboxRow: ...
 
     async def done(self, row_id: str, why: str) -> InboxRow: ...
 
-    async def bury(self, row_id: str, reason: str) -> InboxRow: ...
-
     async def release(self, row_id: str, delay_s: float = 0.0) -> InboxRow: ...
-
-    async def pending(self) -> list[InboxRow]: ...
-
-    def subscribe(self, listener: Callable[[InboxRow], None]) -> Callable[[], None]: ...
 
 
 class Outbox(Protocol):
@@ -60,11 +52,13 @@ class Timeline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a turn answers: where the answer goes, and under which message it is shown."""
+    """What a turn answers: where the answer goes, and under which message it may be shown. `mode` and `verbose` are
+    what the session says of it.
+    """
 
     address: Address
     reply_to: str = ""
-    mode: ReplyMode = "first"
+    mode: ReplyMode = ""
     verbose: str = ""
 
 
@@ -73,6 +67,10 @@ class Watched(Protocol):
 
     async def end(self, texts: Sequence[str]) -> Sequence[Draft]:
         """The run is over, `texts` is its answer (empty: it is silent). Gives what has yet to be sent; never raises."""
+        ...
+
+    def finish(self, *, answered: bool) -> None:
+        """The answer is in the outbox, or there is none."""
         ...
 
 
@@ -84,7 +82,7 @@ class Voice(Protocol):
         ...
 
     def drafts(self, key: str, asked: Asked, text: str) -> Sequence[Draft]:
-        """`text` as messages. `key` is stable: the same words for the same cause are sent once."""
+        """`text` as messages. The same `key` means the same words for the same cause: they are sent once."""
         ...
 
 

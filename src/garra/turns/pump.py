@@ -1,76 +1,98 @@
-"""Takes rows from the inbox to the kernel: first what a restart finds, then each as it comes."""
+"""Takes messages from the engine to the kernel: first what a restart finds, then each as its lane is free."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from garra.core.errors import GarraError
 from garra.core.ids import SessionKey
+from garra.domains.delivery.engine import Engine, Job
 from garra.domains.delivery.inbox import InboxRow
-from garra.turns.kernel import Kernel
-from garra.turns.parts import Ports
+from garra.sdk.ports import Task
+from garra.turns.answers import KEPT
+from garra.turns.kernel import AGAIN, STUCK, Kernel
+from garra.turns.parts import Inbox, Ports
 from garra.turns.recovery import Found, standing
 
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 2_000
-"""Rows in the kernel's hands at one time; the rest stay on the disk and in line."""
+"""Messages in the kernel's hands at one time; the rest stay on the disk and in line."""
+
+REST_S: Final = 5.0
+"""How long to wait for a store that refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """The inbox as the kernel has it: what it says of a message in its hand frees that message's lane."""
+
+    inbox: Inbox
+    engine: Engine
+    jobs: dict[str, Job]
+
+    async def adopt(self, row_id: str, run_id: str, session_key: str) -> InboxRow:
+        job = self.jobs.pop(row_id, None)
+        if job is None:
+            return await self.inbox.adopt(row_id, run_id, session_key)
+        return await self.engine.adopted(job, run_id, session_key)
+
+    async def done(self, row_id: str, why: str) -> InboxRow:
+        job = self.jobs.pop(row_id, None)
+        return await self.inbox.done(row_id, why) if job is None else await self.engine.done(job, why)
+
+    async def release(self, row_id: str, delay_s: float = 0.0) -> InboxRow:
+        job = self.jobs.pop(row_id, None)
+        return await self.inbox.release(row_id, delay_s) if job is None else await self.engine.retry(job, delay_s)
 
 
 class Pump:
-    """`start` once; it lives as long as its tasks' owner."""
+    """`start` once, with the kernel that was given `hand`; `stop` takes nothing more."""
 
-    def __init__(self, kernel: Kernel, ports: Ports, at_once: int = AT_ONCE) -> None:
-        self._kernel, self._ports = kernel, ports
-        self._at_once = at_once
-        self._line: deque[InboxRow] = deque()
-        self._busy = 0
-        self._end: Callable[[], None] | None = None
+    def __init__(self, kernel: Kernel, hand: Hand, ports: Ports, at_once: int = AT_ONCE) -> None:
+        self._kernel, self._hand, self._ports = kernel, hand, ports
+        self._room = asyncio.Semaphore(at_once)
+        self._task: Task | None = None
 
     async def start(self) -> None:
         """Go on with what was under way, then take what comes."""
-        self._end = self._ports.inbox.subscribe(self._arrived)
-        rows = await self._ports.inbox.pending()
-        known = {row.id for row in self._line}
-        await self._recover([row for row in rows if row.state == "adopted"])
-        waiting = [row for row in rows if row.state != "adopted" and row.id not in known]
-        self._line.extendleft(reversed(waiting))
-        self._next()
+        await self._recover(await self._hand.engine.start())
+        self._task = self._ports.spawn(self._take(), "inbox pump")
 
     def stop(self) -> None:
-        """Take no more."""
-        if self._end is not None:
-            self._end()
+        """Take no more; what is in hand goes on."""
+        if self._task is not None:
+            self._task.cancel()
 
-    def _arrived(self, row: InboxRow) -> None:
-        if row.state != "pending":
-            return
-        delay_s = (row.due_at - self._ports.clock.now_ms()) / 1000
-        if delay_s > 0:
-            asyncio.get_running_loop().call_later(delay_s, self._queue, row)
-        else:
-            self._queue(row)
+    async def _take(self) -> None:
+        while True:
+            await self._room.acquire()
+            try:
+                job = await self._hand.engine.next()
+            except GarraError as error:
+                log.warning("the inbox cannot be read: %s", error.message)
+                self._room.release()
+                await self._ports.clock.sleep(REST_S)
+                continue
+            self._hand.jobs[job.row.id] = job
+            self._ports.spawn(self._carry(job), f"message {job.row.id}")
 
-    def _queue(self, row: InboxRow) -> None:
-        self._line.append(row)
-        self._next()
-
-    def _next(self) -> None:
-        while self._line and self._busy < self._at_once:
-            row = self._line.popleft()
-            self._busy += 1
-            self._ports.spawn(self._carry(row), f"message {row.id}")
-
-    async def _carry(self, row: InboxRow) -> None:
+    async def _carry(self, job: Job) -> None:
+        row_id = job.row.id
         try:
-            await self._kernel.turn(row)
+            outcome = await self._kernel.turn(job.row)
+            if row_id in self._hand.jobs:  # its row is finished already, its lane is not free yet
+                if outcome.why == STUCK:
+                    await self._hand.release(row_id, REST_S)
+                else:
+                    await self._hand.done(row_id, outcome.why)
         finally:
-            self._busy -= 1
-            self._next()
+            self._hand.jobs.pop(row_id, None)
+            self._room.release()
 
     async def _recover(self, rows: Sequence[InboxRow]) -> None:
         """Turns that were under way, session by session, in their order."""
@@ -93,25 +115,19 @@ class Pump:
 
     def _resume(self, rows: dict[str, list[InboxRow]], found: Sequence[Found]) -> None:
         """One task for each turn; the messages that another turn had taken end with it."""
-        led = {each.run_id: each.led_by for each in found if each.led_by}
         for each in found:
-            if each.led_by:
-                if each.led_by not in rows:
-                    self._ports.spawn(self._joined(rows[each.run_id]), f"message {rows[each.run_id][0].id}")
-                continue
-            joined = [row for run_id, leader in led.items() if leader == each.run_id for row in rows[run_id]]
-            self._busy += 1
-            self._ports.spawn(self._again(rows[each.run_id], joined, each), f"message {rows[each.run_id][0].id}")
+            name = f"message {rows[each.run_id][0].id}"
+            if not each.led_by:
+                joined = [row for other in found if other.led_by == each.run_id for row in rows[other.run_id]]
+                self._ports.spawn(self._again(rows[each.run_id], joined, each), name)
+            elif each.led_by not in rows:
+                self._ports.spawn(self._joined(rows[each.run_id]), name)
+
+    async def _again(self, rows: Sequence[InboxRow], joined: Sequence[InboxRow], found: Found) -> None:
+        outcome = await self._kernel.resume(rows, found)
+        if outcome.why not in (KEPT, AGAIN, STUCK):
+            await self._joined(joined)
 
     async def _joined(self, rows: Sequence[InboxRow]) -> None:
         for row in rows:
-            await self._ports.inbox.done(row.id, "joined")
-
-    async def _again(self, rows: Sequence[InboxRow], joined: Sequence[InboxRow], found: Found) -> None:
-        try:
-            outcome = await self._kernel.resume(rows, found)
-            if outcome.why not in ("kept", "again", "stuck"):
-                await self._joined(joined)
-        finally:
-            self._busy -= 1
-            self._next()
+            await self._hand.done(row.id, "joined")
