@@ -62,7 +62,6 @@ async def test_order_is_kept(platform: Platform) -> None:
     assert heard.said == [f"m{number}" for number in range(20)]
 
 
-@pytest.mark.req("MSG-02")
 async def test_nothing_is_confirmed_before_it_is_stored(platform: Platform) -> None:
     def refuse(event: Inbound | Ignored) -> None:
         raise OSError("disk full")
@@ -91,7 +90,6 @@ async def test_what_was_stored_is_not_asked_for_again(platform: Platform) -> Non
     assert again.said == ["second"]
 
 
-@pytest.mark.req("MSG-03")
 async def test_what_it_cannot_use_is_recorded_and_stops_nothing(platform: Platform) -> None:
     heard = Heard()
     async with running(platform, heard, MemoryCursor()):

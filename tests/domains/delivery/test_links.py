@@ -307,6 +307,7 @@ async def test_what_comes_in_is_handed_on(house: House, tasks: Tasks) -> None:
     assert house.status().inbound_ms is not None
 
 
+@pytest.mark.req("CH-19")
 async def test_configuration_decides_what_runs(house: House, tasks: Tasks) -> None:
     house.scripts = {"default": [healthy], "other": [healthy]}
     links = house.open(tasks)

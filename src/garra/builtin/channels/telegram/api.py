@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -58,7 +59,11 @@ class Api:
         wait: float = 30.0,
     ) -> Any:
         """The result of a method; `wait` seconds bound the silence before the answer. Raises Refused."""
-        kind, body = form(params or {}, files) if files else ("application/json", encoded(params or {}))
+        kind, body = "application/json", b""
+        if files:
+            kind, body = await asyncio.to_thread(form, params or {}, files)  # up to 50 MB are joined and summed
+        else:
+            body = encoded(params or {})
         url = f"{self.root}/bot{self._token.reveal()}/{method}"
         try:
             async with self._http.stream(
