@@ -1,4 +1,4 @@
-"""The library's connection pools, used at their lowest level: no cookies, no environment, no hidden redirects."""
+"""Requests over the library's connections, at its lowest level: no cookies, no environment, no hidden redirects."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ import httpcore2
 from garra.core.errors import Unavailable
 from garra.io.http import net
 from garra.io.http.ask import Ask
+from garra.io.http.connections import Connections, Lent
 from garra.sdk.ports import Via
 
 _IDLE_S = 30.0
-_IDLE = 32
-_OPEN = 1_000
 _SAFE = "/%:@!$&'()*+,;=~-._?[]|"
 
 _FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
@@ -36,7 +35,7 @@ class Pools:
 
     def __init__(self, *, guard: bool) -> None:
         self._guard = guard
-        self._pools: dict[tuple[Via, bool], httpcore2.AsyncConnectionPool] = {}
+        self._pools: dict[tuple[Via, bool], Connections] = {}
         self._trusted: dict[str | None, ssl.SSLContext] = {}
         self._clients: dict[Via, Any] = {}
         self._direct, self._to_proxy = net.Network(guard=guard), net.Network(guard=False)
@@ -50,7 +49,7 @@ class Pools:
             pool = await self._pool(ask.via, secure=target.scheme == b"https")
             if self._guard and ask.via.proxy:
                 await net.addresses(host, target.port or 443, guard=True)
-            answer = await pool.handle_async_request(
+            answer = await pool.send(
                 httpcore2.Request(
                     ask.method.encode(),
                     target,
@@ -61,21 +60,17 @@ class Pools:
             )
         return Answered(answer, host)
 
-    async def _pool(self, via: Via, *, secure: bool) -> httpcore2.AsyncConnectionPool:
+    async def _pool(self, via: Via, *, secure: bool) -> Connections:
         pool = self._pools.get((via, secure))
         if pool is None:
             context = await asyncio.to_thread(self._context, via.ca_file) if secure else None
-            pool = self._pools.setdefault(
-                (via, secure),
-                httpcore2.AsyncConnectionPool(
-                    ssl_context=context,
-                    proxy=_proxy(via.proxy),
-                    max_connections=_OPEN,
-                    max_keepalive_connections=_IDLE,
-                    keepalive_expiry=_IDLE_S,
-                    network_backend=self._to_proxy if via.proxy else self._direct,  # the proxy is the owner's own
-                ),
+            library = httpcore2.AsyncConnectionPool(
+                ssl_context=context,
+                proxy=_proxy(via.proxy),
+                keepalive_expiry=_IDLE_S,
+                network_backend=self._to_proxy if via.proxy else self._direct,  # the proxy is the owner's own
             )
+            pool = self._pools.setdefault((via, secure), Connections(library.create_connection))
         return pool
 
     def client(self, via: Via) -> Any:
@@ -103,7 +98,7 @@ class Pools:
 
     async def close(self) -> None:
         for pool in self._pools.values():
-            await pool.aclose()
+            await pool.close()
         for client in self._clients.values():
             await client.aclose()
         self._pools.clear()
@@ -113,18 +108,18 @@ class Pools:
 class Answered:
     """`sdk.ports.Body`: an answer whose head has come."""
 
-    def __init__(self, answer: httpcore2.Response, host: str) -> None:
+    def __init__(self, answer: Lent, host: str) -> None:
         self._answer = answer
         self._host = host
-        self.status: int = answer.status
+        self.status: int = answer.response.status
         self.headers: Mapping[str, str] = {
-            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers
+            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.response.headers
         }
 
     async def chunks(self) -> AsyncIterator[bytes]:
         decoded = _decoder(self.headers.get("content-encoding", ""), self._host)
         with translated(self._host):
-            async for chunk in self._answer.aiter_stream():
+            async for chunk in self._answer.response.aiter_stream():
                 if data := decoded(chunk):
                     yield data
 
@@ -137,7 +132,7 @@ class Answered:
         return bytes(found)
 
     async def close(self) -> None:
-        await self._answer.aclose()
+        await self._answer.close()
 
 
 @contextmanager
