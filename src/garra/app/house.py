@@ -13,6 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from garra.app import logbook
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
@@ -21,7 +22,7 @@ from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.core import lanes
 from garra.core.errors import Conflict, NotFound, UserError
-from garra.core.events import EntryStored, RunBody, RunEnded, RunEvent
+from garra.core.events import EntryStored, RunBody
 from garra.core.ids import SessionId
 from garra.core.schema import faults
 from garra.domains.context import prompt
@@ -231,7 +232,7 @@ class _Building:
         turnstile = Turnstile(self.paths.locks, self.sessions, self.clock, self.options.tell) if shared else None
         runs = _runs(parts, assembler, self.spawn, first_pick, turnstile=turnstile)
         if turnstile is not None:
-            runs.subscribe(_leaving(turnstile, self.spawn))
+            runs.subscribe(turnstile.watching(self.spawn))
         self.stack.push_async_callback(runs.close)
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
@@ -300,14 +301,6 @@ class _Tools:
     async def _again(self, paths: Paths, config: Config) -> None:
         await asyncio.to_thread(_scan, self._plugins, paths, config)
         self.now = await asyncio.to_thread(self._plugins.tools)
-
-
-def _leaving(turnstile: Turnstile, spawn: Tasks) -> Callable[[RunEvent], None]:
-    def heard(event: RunEvent) -> None:
-        if isinstance(event.body, RunEnded):
-            spawn(turnstile.leave(event.session_key), "end of a turn")
-
-    return heard
 
 
 def _runs(
@@ -384,8 +377,15 @@ async def embedded(
             "Ask it, or stop it first.",
             details={"holder": owner},
         )
-    async with opened(paths, env, Options(workspace, consent, tell=tell or _note, shared=True)) as house:
-        yield house
+    tell = tell or _note
+    async with opened(paths, env, Options(workspace, consent, tell=tell, shared=True)) as house:
+        kept = logbook.opened(house.live, house.live.config.logging.level, stderr=False)
+        try:
+            if complaint := logbook.complaint(house.live):
+                tell(complaint)
+            yield house
+        finally:
+            await asyncio.to_thread(kept.close)
 
 
 def _note(line: str) -> None:

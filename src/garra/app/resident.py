@@ -15,8 +15,8 @@ from typing import Any
 import uvloop
 
 from garra import __version__
+from garra.app import logbook
 from garra.app.house import Found, House, Options, new_id, opened
-from garra.config import view
 from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
@@ -38,7 +38,6 @@ from garra.gateway.opening import Opening
 from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
 from garra.io import lock, passing
-from garra.io import log as logs
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.files import atomic
@@ -206,16 +205,11 @@ class _Resident:
 
     def _log(self, live: Live) -> None:
         level = "debug" if self.overrides.verbose else live.config.logging.level
-        kept = logs.setup(self.paths, level, stderr=True)
-        self.stack.callback(kept.close)
-        kept.hide(view.known_secrets(live.snapshot))
-        live.subscribe(lambda _old, _new: kept.hide(view.known_secrets(live.snapshot)))
+        self.stack.callback(logbook.opened(live, level, stderr=True).close)
         for issue in live.snapshot.issues:
             log.error("%s: %s", issue.path or self.paths.config_file, issue.message)
-        if not live.snapshot.valid:
-            good = live.snapshot.source == "last-good"
-            serves = "the last good configuration serves" if good else "there is no last good one, the defaults serve"
-            log.error("%s is not valid: %s", self.paths.config_file, serves)
+        if complaint := logbook.complaint(live):
+            log.error("%s", complaint)
 
     async def _pass(self, gateway: Gateway) -> None:
         """Hand a token that stands in no configuration to this owner's own programs; no file holds it."""

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Protocol
 
 from garra.core.errors import Conflict
+from garra.core.events import RunEnded, RunEvent
 from garra.core.ids import SessionKey
 from garra.io import lock
-from garra.sdk.ports import Clock
+from garra.sdk.ports import Clock, Spawn
 
 PAUSE_S = 0.1
 TELL_S = 2.0
@@ -64,6 +65,15 @@ class Turnstile:
                 await self._sessions.flush()
             finally:
                 held.lock.release()
+
+    def watching(self, spawn: Spawn) -> Callable[[RunEvent], None]:
+        """What is to hear of each run: the end of one is a turn that leaves."""
+
+        def heard(event: RunEvent) -> None:
+            if isinstance(event.body, RunEnded):
+                spawn(self.leave(event.session_key), "end of a turn")
+
+        return heard
 
     async def _take(self, key: SessionKey) -> lock.Lock:
         path = self._folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.lock"
