@@ -6,6 +6,7 @@ import pytest
 
 from garra.config.paths import resolve
 from garra.config.sections import Config
+from garra.core.errors import UserError
 from tests.config.place import Installation
 
 
@@ -22,6 +23,12 @@ def test_variables_move_the_folder_and_the_file(tmp_path: Path) -> None:
     )
     assert resolve({**home, "GARRA_PROFILE": "dev"}).state == tmp_path / ".garra-dev"
     assert resolve({**home, "GARRA_PROFILE": "default"}).state == tmp_path / ".garra"
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "a b", ".."])
+def test_a_profiles_name_is_no_path(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="GARRA_PROFILE"):
+        resolve({"HOME": str(tmp_path), "GARRA_PROFILE": name})
 
 
 @pytest.mark.req("BOOT-11", "COF-22", "COF-23")

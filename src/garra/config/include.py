@@ -48,7 +48,13 @@ def decode(text: str) -> Any:
             json5.parse(text)
         except json5.Broken as broken:
             raise Unreadable(str(broken), broken.line) from fault
-        raise Unreadable(f"not readable as JSON5 ({str(fault).splitlines()[0] or type(fault).__name__})") from fault
+        raise Unreadable(f"not readable as JSON5 ({_said(fault)})") from fault
+
+
+def _said(fault: Exception) -> str:
+    """The library's own words, without the value it had read so far."""
+    said = fault.args[0] if fault.args and isinstance(fault.args[0], str) else type(fault).__name__
+    return said.splitlines()[0] if said else type(fault).__name__
 
 
 @dataclass(slots=True)

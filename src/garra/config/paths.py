@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from garra.core.errors import UserError
+
 if TYPE_CHECKING:
     from garra.config.sections import Config
 
@@ -123,7 +125,7 @@ def resolve(env: Mapping[str, str]) -> Paths:
 
     `GARRA_STATE_DIR` names the state folder (else `~/.garra`, or `~/.garra-<GARRA_PROFILE>`), `GARRA_CONFIG_PATH` the
     configuration file (else `garra.json` in it). With `GARRA_COMPAT=openclaw` it is `~/.openclaw`, `openclaw.json`
-    and the variables `OPENCLAW_*`.
+    and the variables `OPENCLAW_*`. Raises UserError for a profile's name that is none.
     """
     compat = env.get("GARRA_COMPAT", "").strip().lower() == "openclaw"
     prefix: Prefix = "OPENCLAW" if compat else "GARRA"
@@ -135,6 +137,8 @@ def resolve(env: Mapping[str, str]) -> Paths:
     home = Path(variable("HOME") or env.get("HOME", "") or Path.home()).absolute()
     profile = variable("PROFILE")
     profile = "" if profile == "default" else profile
+    if not all(letter.isalnum() or letter in "-_" for letter in profile):
+        raise UserError(f"{prefix}_PROFILE is {profile!r}; a profile's name is letters, digits, - and _")
     folder = f".{name}-{profile}" if profile else f".{name}"
     state = _place(home, variable("STATE_DIR")) if variable("STATE_DIR") else home / folder
     file = _place(home, variable("CONFIG_PATH")) if variable("CONFIG_PATH") else state / f"{name}.json"
