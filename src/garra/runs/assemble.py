@@ -246,6 +246,8 @@ class Assembler:
 
 def _refuse_own(folder: Path, paths: Paths) -> None:
     """Raises UserError for a workspace in which the agent would find the gateway's own files. Blocks."""
+    if "\0" in str(folder):
+        raise UserError("the workspace's path holds a NUL character; see agents.defaults.workspace")
     real, state = folder.resolve(), paths.state.resolve()
     if real != state and not (real.is_relative_to(state) and real.relative_to(state).parts[0] in paths.reserved):
         return

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from garra.core.budget import Document
+from garra.core.errors import Unavailable
 from garra.domains.context.workspace import HEARTBEAT, LIMIT, ORDER, Workspace, WorkspaceVanished
 from garra.io.files.root import Root
 from garra.testing.clock import ManualClock
@@ -173,6 +174,12 @@ def test_another_folder_of_the_configuration_is_another_workspace(rig: Rig) -> N
     rig.root = rig.root.with_name("second")
     rig.again()
     assert "BOOTSTRAP.md" in rig.read()
+
+
+def test_a_folder_that_cannot_be_one_is_said_in_one_line(rig: Rig) -> None:
+    rig.root.write_text("no folder")
+    with pytest.raises(Unavailable, match=r"cannot be used: .*; see agents\.defaults\.workspace"):
+        rig.read()
 
 
 def test_those_who_bring_their_own_files_get_none(rig: Rig) -> None:

@@ -73,8 +73,13 @@ class Workspace:
     def read(self) -> tuple[Document, ...]:
         """`load`, blocking."""
         with self._lock:
-            self._ensure()
-            names = self._present()
+            try:
+                self._ensure()
+                names = self._present()
+            except (OSError, ToolFailed) as fault:
+                why = (fault.strerror or fault) if isinstance(fault, OSError) else fault.message
+                line = f"the workspace {self._root} cannot be used: {why}; see agents.defaults.workspace"
+                raise Unavailable(line) from fault
             return tuple(self._document(name, names) for name in ORDER if self._wanted(name, names))
 
     def _heartbeat(self) -> str:
