@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from garra.domains.delivery.inbox import Inbox
+from garra.domains.delivery.ledger import Ledger
 from garra.domains.delivery.outbox import Outbox
 from garra.domains.delivery.owner import Owner
+from garra.domains.delivery.timeline import Timeline
 from garra.io.store.db import Database
 from garra.io.tasks import Tasks
 from garra.sdk.channel import Address, SendFailed
@@ -26,6 +28,7 @@ class House:
         self.time: ManualClock = clock()
         self.inbox, self.outbox, self.tasks = Inbox(db, self.time), Outbox(db, self.time), tasks
         self.home: Address | None = HOME
+        self.ledger = Ledger(db, self.inbox, self.outbox, Timeline(db, self.time))
         self.owner = Owner(self.inbox, self.outbox, lambda about: self.home, clock=self.time, spawn=tasks)
 
     async def send(self, key: str, fault: SendFailed) -> None:
@@ -34,6 +37,7 @@ class House:
         await self.outbox.failed(row, fault)
 
     async def told(self) -> list[str]:
+        """What the owner has got since the last look."""
         await self.tasks.close(5)
         said = []
         while heads := await self.outbox.heads("irc", "main"):
@@ -98,4 +102,20 @@ async def test_a_notice_that_dies_and_what_the_owner_dropped_are_told_to_nobody(
 async def test_where_there_is_no_place_nothing_is_written(house: House) -> None:
     house.home = None
     await house.send("a", SendFailed("gone", "403"))
+    assert await house.told() == []
+
+
+async def test_what_a_process_died_before_telling_is_told_by_the_next_and_no_more(house: House) -> None:
+    house.owner.close()
+    await house.send("a", SendFailed("gone", "403"))
+    row_id = (await house.inbox.accept(inbound())).row_id
+    await house.inbox.bury(row_id, "no model")
+    await house.time.advance(3 * 3600)
+    for _ in range(2):
+        await house.owner.start(house.ledger)
+    assert len(await house.told()) == 2
+    await house.owner.start(house.ledger)
+    assert await house.told() == []
+    await house.time.advance(25 * 3600)
+    await house.owner.start(house.ledger)
     assert await house.told() == []

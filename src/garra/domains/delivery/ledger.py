@@ -94,6 +94,18 @@ class Ledger:
             found.setdefault((channel, account), {})[state] = count
         return found
 
+    async def failed(self, since_ms: int) -> list[Row]:
+        """What died or became unsure since then, in and out, oldest first."""
+
+        def work(connection: Connection) -> list[Row]:
+            found: list[Row] = []
+            query = f"SELECT {inbox.COLUMNS} FROM inbox WHERE state='dead' AND updated>=?"
+            found += [inbox.read(row) for row in connection.execute(query, (since_ms,))]
+            query = f"SELECT {draft.COLUMNS} FROM outbox WHERE state IN ('dead','unsure') AND updated>=?"
+            return found + [draft.read(row) for row in connection.execute(query, (since_ms,))]
+
+        return sorted(await self._db.read(work), key=lambda row: row.updated_at)
+
     async def address(self, channel: str, account: str, chat: str) -> Address | None:
         """Where `chat` wrote from last, with its kind; None when it never did."""
         query = (

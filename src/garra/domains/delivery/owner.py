@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import blake2s
+from typing import Final
 
 from garra.domains.delivery.draft import Draft, OutboxRow, plain_draft
 from garra.domains.delivery.inbox import Inbox, InboxRow
+from garra.domains.delivery.ledger import Ledger
 from garra.domains.delivery.outbox import Outbox
 from garra.sdk.channel import Address, Inbound
 from garra.sdk.ports import Clock, Spawn
 
 HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 Where = Callable[[Address], Address | None]
 """Where the owner hears of a fault at this address: somewhere else, or None when there is no such place."""
@@ -31,35 +34,47 @@ class Owner:
         for end in self._ends:
             end()
 
-    def tell(self, about: Address, cause: str, text: str) -> None:
-        """Write `text` to the owner, once an hour for the same cause. Nothing happens where there is no place to."""
+    async def start(self, ledger: Ledger) -> None:
+        """Tell what an earlier process died before telling. What was told already is not told again."""
+        since = self._clock.now_ms() - DAY_MS
+        for row in await ledger.failed(since):
+            if isinstance(row, InboxRow):
+                self._came(row)
+            else:
+                self._went(row)
+
+    def tell(self, about: Address, cause: str, text: str, at_ms: int | None = None) -> None:
+        """Write `text` to the owner, once an hour for the same cause. Nothing happens where there is no place to.
+
+        `at_ms` is when it happened; now, when it is not told.
+        """
         to = self._where(about)
         if to is not None:
-            key = f"notice:{_digest(about, cause)}:{self._clock.now_ms() // HOUR_MS}"
-            self._spawn(self._put(plain_draft(key, to, text, purpose="notice")), "owner notice")
+            hour = (self._clock.now_ms() if at_ms is None else at_ms) // HOUR_MS
+            draft = plain_draft(f"notice:{_digest(about, cause)}:{hour}", to, text, purpose="notice")
+            self._spawn(self._put(draft), "owner notice")
 
     async def _put(self, draft: Draft) -> None:
         await self._outbox.put([draft])
 
     def _came(self, row: InboxRow) -> None:
         if row.state == "dead" and isinstance(row.event, Inbound):
-            address = row.event.address
             who = row.event.sender.name or row.event.sender.id
-            self.tell(
-                address, row.why, f"A message from {who} ({place(address)}) was not answered: {row.why}.{_more(row.id)}"
-            )
+            text = f"A message from {who} ({place(row.event.address)}) was not answered: {row.why}."
+            self.tell(row.event.address, row.why, text + _more(row.id), row.updated_at)
 
     def _went(self, row: OutboxRow) -> None:
-        if row.draft.purpose in {"notice", "preview"} or row.reason.startswith("dropped by"):
+        words = _ENDS.get(row.state)
+        if words is None or row.draft.purpose in {"notice", "preview"} or row.reason.startswith("dropped by"):
             return
-        address = row.draft.address
-        if row.state == "dead":
-            self.tell(
-                address, row.reason, f"A message to {place(address)} was not delivered: {row.reason}.{_more(row.key)}"
-            )
-        elif row.state == "unsure":
-            words = f"A message to {place(address)} may not have arrived: {row.reason}. It is not sent again by itself."
-            self.tell(address, row.reason, words + _more(row.key))
+        text = f"A message to {place(row.draft.address)} {words.format(row.reason)}"
+        self.tell(row.draft.address, row.reason, text + _more(row.key), row.updated_at)
+
+
+_ENDS: Final[Mapping[str, str]] = {
+    "dead": "was not delivered: {}.",
+    "unsure": "may not have arrived: {}. It is not sent again by itself.",
+}
 
 
 def _more(name: str) -> str:
