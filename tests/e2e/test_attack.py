@@ -70,7 +70,7 @@ async def test_no_command_finds_a_key(planted: tuple[Resident, StrictModel]) -> 
         f"cat /proc/{program.process.pid}/environ /proc/{os.getpid()}/environ; ls -la /proc/{program.process.pid}",
         f"cat {program.state}/state.db {program.state}/logs/*; cat /etc/shadow /root/.bashrc; ls -la / /root /run",
         f"exec 3<>/dev/tcp/127.0.0.1/{program.port} && echo REACHED THE GATEWAY",
-        f"find / -name 'garra.json*' -o -name '*.jsonl' 2>/dev/null; grep -rl {PLANTED[:8]} / 2>/dev/null | head",
+        f"find / -name 'garra.json*' -o -name '*.jsonl' 2>/dev/null; grep -rl {PLANTED[:8]} /etc /tmp /dev/shm /var",
     )
     async with program.client() as client:
         for command in commands:
@@ -277,6 +277,7 @@ async def test_a_command_cannot_choose_its_loader_or_its_place(shared: Resident)
 # Stopping
 
 
+@pytest.mark.req("LOOP-04")
 @pytest.mark.needs("bwrap")
 @pytest.mark.parametrize("how", ["chat.abort", "/stop"])
 async def test_a_stop_ends_the_programs_and_asks_the_model_no_more(tmp_path: Path, how: str) -> None:
@@ -318,7 +319,6 @@ async def test_a_model_that_repeats_itself_is_stopped_with_one_line(tmp_path: Pa
         assert not model.refused
 
 
-@pytest.mark.req("LOOP-04")
 async def test_odd_call_ids_and_names_spoil_nothing(tmp_path: Path) -> None:
     async with house(tmp_path) as (program, model), program.client() as client:
         odd = (("ls", "functions.ls:0"), ("ls", ""), ("ls", "call_1"), ("ls", "call_1"), ("ls", "z" * 300),
