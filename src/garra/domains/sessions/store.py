@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -23,6 +22,7 @@ from garra.domains.sessions.reading import Hit, Line
 from garra.domains.sessions.registry import Registry
 from garra.domains.sessions.rows import Page, Query
 from garra.domains.sessions.session import PREVIEW, Session, entry_json, headline, touched
+from garra.domains.sessions.shelf import Shelf
 from garra.domains.sessions.transcript import Transcript
 from garra.io.store.db import Database
 from garra.io.store.lines import Lines
@@ -50,10 +50,9 @@ class Sessions:
         self._root = root
         self._clock = clock
         self._new_id = new_id
-        self._open_bytes = open_bytes
         self._registry = Registry(db, root, clock)
         self._lines = Lines()
-        self._open: OrderedDict[str, Transcript] = OrderedDict()
+        self._open = Shelf(open_bytes)
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         self._ready = False
@@ -85,7 +84,7 @@ class Sessions:
         await self._registry.flush()
         async with self._lock(key):
             self._registry.forget(key)
-            self._open.pop(key, None)
+            self._open.drop(key)
             self._alive.pop(key, None)
 
     async def get(self, key: str) -> Session | None:
@@ -168,7 +167,7 @@ class Sessions:
             await self._begin(fresh, folder, reason=reason, previous=session.session_id)
             self._registry.put(fresh)
             await self._registry.flush(durable=True)
-            self._open.pop(key, None)
+            self._open.drop(key)
             self._alive.pop(key, None)
         return fresh
 
@@ -180,7 +179,7 @@ class Sessions:
         session = await self.need(key)
         async with self._lock(key):
             held = self._alive.pop(key, None)
-            self._open.pop(key, None)
+            self._open.drop(key)
             if held is not None:
                 held.retire("was deleted")
             kept: Path | None = None
@@ -233,9 +232,7 @@ class Sessions:
         if found is None:
             async with self._lock(key):
                 found = self._alive.get(key) or await self._load(await self.need(key))
-        self._open[key] = found
-        self._open.move_to_end(key)
-        self._evict()
+        self._open.put(key, found)
         self._now(session)
         return found
 
@@ -321,13 +318,9 @@ class Sessions:
         opened.messages()
         return opened
 
-    def _evict(self) -> None:
-        size = sum(opened.size for opened in self._open.values())
-        while size > self._open_bytes and len(self._open) > 1:
-            size -= self._open.popitem(last=False)[1].size
-
     def _stored(self, key: SessionKey, session_id: SessionId, _entry: Entry, message: Message | None) -> None:
         """An entry is on the disk: the registry shows it."""
+        self._open.grown(key)
         session = self._registry.kept(key)
         if session is None or session.session_id != session_id or message is None:
             return

@@ -38,6 +38,7 @@ class Writer:
     def __init__(self, room: int = 24 << 20) -> None:
         self._room = room
         self._written: OrderedDict[tuple[str, str], _Written] = OrderedDict()
+        self._held = 0
 
     def body(self, request: ModelRequest, thinking: str) -> bytes:
         """The body of `request`; `thinking` is the style of the switch: `adaptive`, `enabled` or empty."""
@@ -51,16 +52,21 @@ class Writer:
         if not request.session:
             return _bytes(done, first=True)
         key = (request.session, request.model.ref)
-        known = self._written.pop(key, None)
+        known = self._forget(key)
         if known is not None and len(known.messages) <= len(done) and all(map(operator.is_, done, known.messages)):
             data = known.data + _bytes(done[len(known.messages) :], first=not known.messages)
         else:
             data = _bytes(done, first=True)
         self._written[key] = _Written(done, data)
-        held = sum(len(entry.data) for entry in self._written.values())
-        while held > self._room and self._written:
-            held -= len(self._written.popitem(last=False)[1].data)
+        self._held += len(data)
+        while self._held > self._room:
+            self._forget(next(iter(self._written)))
         return data
+
+    def _forget(self, key: tuple[str, str]) -> _Written | None:
+        known = self._written.pop(key, None)
+        self._held -= len(known.data) if known else 0
+        return known
 
 
 def _cut(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

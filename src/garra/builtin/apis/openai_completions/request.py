@@ -17,6 +17,10 @@ OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL
 """Marks a user message that holds context and no words of a person, as the original marks it."""
 
 
+_Key = tuple[str, str, Dialect]
+"""Session, model and dialect."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Written:
     """The bytes of `messages`, each followed by a comma."""
@@ -33,7 +37,8 @@ class Writer:
 
     def __init__(self, room: int = 24 << 20) -> None:
         self._room = room
-        self._written: OrderedDict[tuple[str, str, Dialect], _Written] = OrderedDict()
+        self._written: OrderedDict[_Key, _Written] = OrderedDict()
+        self._held = 0
 
     def body(self, request: ModelRequest, dialect: Dialect) -> bytes:
         """The body of `request`; `messages` come last in it, so that it grows only at its end."""
@@ -54,7 +59,7 @@ class Writer:
             last = [messages.pop()]
         whole = tuple(messages)
         key = (request.session, request.model.ref, dialect)
-        known = self._written.pop(key, None) if request.session else None
+        known = self._forget(key) if request.session else None
         if known is not None and _starts(whole, known.messages):
             data = known.data + _written(whole[len(known.messages) :], dialect)
         else:
@@ -64,11 +69,16 @@ class Writer:
         messages[:] = last
         return data
 
-    def _remember(self, key: tuple[str, str, Dialect], written: _Written) -> None:
+    def _remember(self, key: _Key, written: _Written) -> None:
         self._written[key] = written
-        held = sum(len(entry.data) for entry in self._written.values())
-        while held > self._room and self._written:
-            held -= len(self._written.popitem(last=False)[1].data)
+        self._held += len(written.data)
+        while self._held > self._room:
+            self._forget(next(iter(self._written)))
+
+    def _forget(self, key: _Key) -> _Written | None:
+        known = self._written.pop(key, None)
+        self._held -= len(known.data) if known else 0
+        return known
 
 
 def _starts(whole: tuple[Message, ...], known: tuple[Message, ...]) -> bool:
