@@ -83,7 +83,12 @@ class Inbox:
         The call ends it.
         """
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
 
     async def accept(self, event: Inbound | Ignored) -> Accepted:
         """Store `event`. When this returns it survives a power cut, and the platform may be told.

@@ -59,7 +59,12 @@ class Outbox:
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with each row that was written or moved. The call ends it."""
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
 
     async def put(
         self, messages: Sequence[Draft], *, inbox_id: str | None = None, also: Sequence[str] = (), why: str = "answered"
