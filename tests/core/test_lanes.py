@@ -61,6 +61,13 @@ def test_steer_hands_over_to_a_run_that_takes_it() -> None:
 
 
 @pytest.mark.req("CH-09")
+def test_a_message_of_another_place_or_right_is_not_handed_to_the_run() -> None:
+    here, there = item("a", route="here"), item("b", route="there")
+    effects = play(Arrived(here), Opened(True), Arrived(there), Arrived(item("c", route="here")), Ended(9000))
+    assert kinds(effects) == ["Start", "Queued", "Steer", "Start"]
+    assert started(effects) == [["a"], ["c"]]
+
+
 def test_steer_waits_for_a_run_that_does_not_take_it() -> None:
     effects = play(Arrived(item("a")), Arrived(item("b", 100)), Ended(1000))
     assert kinds(effects) == ["Start", "Queued", "Start"]

@@ -90,7 +90,7 @@ def group(found: Sequence[Raw], *, held: bool, people: Any = None) -> Group:
         room,
         level if level in ("all", "safety") else "strict",
         min(MOST, max(0, limit)) if isinstance(limit, int) and not isinstance(limit, bool) else KEPT,
-        str(_first(near, "systemPrompt", _first(near, "prompt", "")) or ""),
+        next((str(each[name]) for each in near for name in ("systemPrompt", "prompt") if each.get(name)), ""),
     )
 
 
