@@ -103,11 +103,11 @@ def firm(spans: Spans, pen: Pen) -> Spans:
         at = 0
         while at < len(spans):
             end = at
-            while end < len(spans) and mark in spans[end].marks:
+            while end < len(spans) and mark in spans[end].marks and spans[end].href == spans[at].href:
                 end += 1
             if end > at and not _holds(spans, at, end, pen):
                 spans = (*spans[:at], *(_without(span, mark) for span in spans[at:end]), *spans[end:])
-            at = end + 1
+            at = max(end, at + 1)
     return spans
 
 

@@ -83,7 +83,7 @@ def visible(text: str) -> bool:
     return any(unicodedata.category(char) not in _UNSEEN and char not in _FILLERS for char in text)
 
 
-_UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Cn", "Mn", "Me"})
+_UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Mn", "Me"})
 _FILLERS = frozenset("\u2800\u3164\u115f\u1160\uffa0")
 
 
@@ -143,11 +143,14 @@ def width(text: str) -> int:
 
 
 def divide(spans: Sequence[Span], at: int) -> tuple[Spans, Spans]:
-    """Cut spans in two behind `at` characters; a link that is cut leads to the same place on both sides."""
+    """Cut spans in two behind `at` characters. A link that is cut leads to the same place on both sides, but an address
+    that is cut is one no more.
+    """
     head: list[Span] = []
     tail: list[Span] = []
-    for span in spans:
+    for each in spans:
         room = max(0, at)
+        span = replace(each, href="") if each.bare and 0 < room < len(each.text) else each
         if span.text[:room]:
             head.append(span if room >= len(span.text) else replace(span, text=span.text[:room]))
         if span.text[room:]:
@@ -163,11 +166,14 @@ def strip(spans: Spans) -> Spans:
     return divide(divide(spans, end)[0], start)[1]
 
 
+_WIDEST = 32
+
+
 def grid(rows: Rows) -> str:
-    """A table as lines of aligned columns, its head underlined."""
+    """A table as lines of aligned columns, its head underlined; what is very wide is not waited for."""
     texts = [[words(cell) for cell in row] for row in rows]
     columns = max((len(row) for row in texts), default=0)
-    widths = [max((width(row[at]) for row in texts if at < len(row)), default=0) for at in range(columns)]
+    widths = [min(_WIDEST, max((width(row[at]) for row in texts if at < len(row)), default=0)) for at in range(columns)]
     lines = [_line(row, widths) for row in texts]
     if lines:
         lines.insert(1, "-+-".join("-" * wide for wide in widths))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from garra.core.markup import Block, Document, Span, Unit, divide, grid, strip, whole, words
+from garra.core.markup import Block, Document, Span, Unit, blank, divide, grid, strip, whole, words
 from garra.core.render import Writer
 
 LEAST = 64
@@ -49,6 +49,8 @@ class _Desk:
 
     def cost(self, block: Block) -> int:
         """What a block takes at most, with what parts it from the one before."""
+        if max(len(block.code), sum(len(span.text) for span in block.spans)) > self.most:
+            return self.most + 2 * _GAP
         return max(writer.length(block, self._unit) for writer in self._writers) + _GAP
 
     def piece(self, document: Document) -> Piece:
@@ -58,11 +60,11 @@ class _Desk:
 def pieces(document: Document, frame: Frame) -> tuple[Piece, ...]:
     """The document in messages, none of them empty."""
     desk = _Desk(frame)
-    return tuple(desk.piece(part) for part in _parts(document, desk))
+    return tuple(desk.piece(part) for part in _parts(document, desk) if not blank(part))
 
 
 def _parts(document: Document, desk: _Desk) -> Iterator[Document]:
-    waiting = list(reversed(document))
+    waiting = [_spelled(block, desk.most // 2) for block in reversed(document)]
     now: list[Block] = []
     used = 0
     while waiting:
@@ -82,6 +84,20 @@ def _parts(document: Document, desk: _Desk) -> Iterator[Document]:
         yield tuple(now)
 
 
+def _spelled(block: Block, most: int) -> Block:
+    """The block with addresses of more than `most` written out as words, since words can be cut."""
+    if not any(len(span.href) > most for span in block.spans):
+        return block
+    out: list[Span] = []
+    for at, span in enumerate(block.spans):
+        if len(span.href) <= most:
+            out.append(span)
+            continue
+        last = at + 1 == len(block.spans) or block.spans[at + 1].href != span.href
+        out += [replace(span, href=""), *([Span(f" ({span.href})")] if last and not span.bare else [])]
+    return replace(block, spans=tuple(out))
+
+
 def _headings(now: Sequence[Block]) -> list[Block]:
     """The headings at the end of a message, which belong to what follows; none if there is nothing else in it."""
     at = len(now)
@@ -98,7 +114,7 @@ def _cut(block: Block, desk: _Desk, used: int, *, fits: bool) -> tuple[Block, ..
     if block.kind == "table":
         block = replace(block, kind="code", code=grid(block.rows), rows=())
     cut = _code if block.kind == "code" else _text
-    return cut(block, lambda part: desk.cost(part) <= room, first=not used)
+    return cut(block, lambda part: desk.cost(part) <= room, room, first=not used)
 
 
 def _most(high: int, fits: Callable[[int], bool]) -> int:
@@ -110,9 +126,9 @@ def _most(high: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def _text(block: Block, fits: Callable[[Block], bool], *, first: bool) -> tuple[Block, ...]:
+def _text(block: Block, fits: Callable[[Block], bool], most: int, *, first: bool) -> tuple[Block, ...]:
     text = words(block.spans)
-    room = _most(len(text), lambda at: fits(replace(block, spans=divide(block.spans, at)[0])))
+    room = _most(min(len(text), most), lambda at: fits(replace(block, spans=divide(block.spans, at)[0])))
     at = _place(block.spans, text, room)
     if not at and not first:
         return ()
@@ -152,15 +168,15 @@ def _inside(at: int, closed: Sequence[tuple[int, int]]) -> bool:
     return any(start < at < end for start, end in closed)
 
 
-def _code(block: Block, fits: Callable[[Block], bool], *, first: bool) -> tuple[Block, ...]:
+def _code(block: Block, fits: Callable[[Block], bool], most: int, *, first: bool) -> tuple[Block, ...]:
     lines = block.code.split("\n")
-    count = _most(len(lines), lambda at: fits(replace(block, code="\n".join(lines[:at]))))
+    count = _most(min(len(lines), most), lambda at: fits(replace(block, code="\n".join(lines[:at]))))
     if count < _FEW and not first:
         return ()
     if count:
         head, tail = "\n".join(lines[:count]), "\n".join(lines[count:])
     else:
-        at = _most(len(block.code), lambda at: fits(replace(block, code=block.code[:at])))
+        at = _most(min(len(block.code), most), lambda at: fits(replace(block, code=block.code[:at])))
         room = at
         while at and not whole(block.code, at):
             at -= 1

@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 
 from garra.core import html
 from garra.core.inline import Pair, Pen, same, write
-from garra.core.markup import Block, Document, Mark, Unit, grid, size
+from garra.core.markup import Block, Document, Mark, Span, Unit, grid, size
 
 RAW = 4
 """Where a platform counts only what is seen, what is sent may be at most this many times its limit."""
@@ -43,14 +43,15 @@ def fenced(code: str, info: str) -> str:
 class Style:
     """How blocks are written. `fence` takes code and its language, `quote` and `heading` a text and its level.
 
-    `indent` stands before what is in a list, for each list; before code too, if `deep`. `counted` is how the platform
-    counts, where it does not count what is sent.
+    `indent` stands before what is in a list, for each list; before code too, if `deep`. `loud`: a heading is bold.
+    `counted` is how the platform counts, where it does not count what is sent.
     """
 
     pen: Pen
     fence: Callable[[str, str], str] = _as_is
     quote: Callable[[str, int], str] = _pointed
     heading: Callable[[str, int], str] = _plainly
+    loud: bool = False
     bullet: str = "•"
     rule: str = "──────────"
     indent: str = "  "
@@ -100,7 +101,7 @@ _TELEGRAM = Style(
     ),
     _telegram_fence,
     lambda text, _: f"<blockquote>{text}</blockquote>",
-    lambda text, _: f"<b>{text}</b>" if text else "",
+    loud=True,
     deep=False,
     counted=Style(Pen({}, link=_label), quote=_plainly, deep=False),
 )
@@ -182,7 +183,7 @@ _STYLING = Style(
         signs=True,
     ),
     lambda code, _: f"```\n{code.replace('```', 'ˋˋˋ')}\n```",
-    heading=lambda text, _: f"*{text}*" if text and "*" not in text and text == text.strip() else text,
+    loud=True,
 )
 _SLACK = replace(
     _STYLING,
@@ -203,7 +204,7 @@ _IRC = Style(
         _printable,
     ),
     lambda code, _: _printable(code),
-    heading=lambda text, _: f"\x02{text}\x02",
+    loud=True,
 )
 _PLAIN = Style(Pen({}))
 
@@ -247,10 +248,11 @@ def render(document: Document, format: str) -> str:  # noqa: A002
 
 
 def _settled(document: Document) -> Document:
-    """Each block in at most one list more than the one before, and in none without an item."""
+    """Each block in at most one list more than the one before, and in none without an item, in each quotation."""
     out: list[Block] = []
     deepest = 0
     for block in document:
+        deepest = deepest if out and out[-1].quote == block.quote else 0
         deepest = min(block.depth, deepest + 1 if block.marker else deepest)
         out.append(block if block.depth == deepest else replace(block, depth=deepest))
     return tuple(out)
@@ -266,7 +268,7 @@ class _Page:
     def text(self, document: Document) -> str:
         groups = [(level, tuple(group)) for level, group in groupby(document, lambda block: block.quote)]
         texts = [self._quoted(level, group) for level, group in groups]
-        gaps = ["", *(_gap(after[0]) for _, (_, after) in pairwise(groups))]
+        gaps = ["", *("\n\n" if before > level else _gap(after[0]) for (before, _), (level, after) in pairwise(groups))]
         return "".join(gap + text for gap, text in zip(gaps, texts, strict=False))
 
     def _quoted(self, level: int, group: Document) -> str:
@@ -296,10 +298,15 @@ def _block(block: Block, style: Style) -> str:
     return opening + inner.join(body.split("\n"))
 
 
+def _bold(span: Span) -> Span:
+    return span if "bold" in span.marks or "code" in span.marks else replace(span, marks=("bold", *span.marks))
+
+
 def _body(block: Block, style: Style) -> str:
     match block.kind:
         case "heading":
-            return style.heading(write(block.spans, style.pen), block.level)
+            spans = tuple(map(_bold, block.spans)) if style.loud else block.spans
+            return style.heading(write(spans, style.pen), block.level)
         case "code":
             return style.fence(block.code, block.info)
         case "table":

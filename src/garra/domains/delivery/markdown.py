@@ -20,6 +20,7 @@ _MARKS: dict[str, Mark] = {"strong": "bold", "em": "italic", "s": "strike"}
 _ORDER: tuple[Mark, ...] = ("bold", "italic", "strike", "spoiler", "code")
 _URL = re.compile(r"://[^\s<>\x00-\x1f\x7f\"`|]+")
 _SCHEME = re.compile(r"(?<![A-Za-z0-9])https?$", re.I)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TRAILING = re.compile(r"[\s.,:;!?'*_~\]]+$")
 
 
@@ -116,10 +117,10 @@ class Reader:
 
 
 def _sound(text: str) -> str:
-    """The text as it can be encoded: halves of characters are joined or replaced."""
+    """The text as it can be sent: halves of characters are joined or replaced, control characters left out."""
     if not text.isascii():
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def _document(tokens: Sequence[Token]) -> Document:
@@ -183,7 +184,7 @@ def _spans(tokens: Sequence[Token]) -> Spans:
     for token in tokens:
         kind = token.type
         if kind == "link_open":
-            href = str(token.attrs.get("href") or "")
+            href = _reached(token.attrs.get("href"))
         elif kind == "link_close":
             href = ""
         elif kind.endswith("_open"):
@@ -203,12 +204,18 @@ def _span(token: Token, marks: Sequence[Mark], href: str) -> Span:
         case "softbreak" | "hardbreak":
             return Span("\n", worn, href)
         case "image":
-            source = str(token.attrs.get("src") or "")
+            source = _reached(token.attrs.get("src"))
             return Span(_flat(token.content) or source, worn, href or source)
         case "address":
             return Span(token.content, worn, href or token.content)
         case _:
             return Span(_flat(token.content), worn, href)
+
+
+def _reached(address: object) -> str:
+    """An address; a picture that is written out in full is none."""
+    text = str(address or "")
+    return "" if text.startswith("data:") else text
 
 
 def _flat(text: str) -> str:
