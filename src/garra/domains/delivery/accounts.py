@@ -1,12 +1,13 @@
 """Which accounts a channel has, from its part of the configuration and the schema in its manifest. Pure.
 
 In the schema, `secret` marks a credential: it becomes a `Secret`, and accounts do not inherit it. `env` names the
-variable the default account reads it from, `file` the key of a file that holds it.
+variable the default account reads it from, `file` the key of a file that holds it. `unique`: no two accounts may have
+the same one, since each would take the other's messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -73,39 +74,63 @@ class Outside:
 
 
 def setups(channel: str, section: Mapping[str, Any], schema: Mapping[str, Any], outside: Outside) -> list[Setup]:
-    """The accounts of a channel whose part of the resolved configuration is `section`."""
-    marked = {key: part for key, part in (schema.get("properties") or {}).items() if part.get("secret")}
-    found = [_setup(channel, name, section, schema, _Marked(marked, outside)) for name in names(section, marked)]
-    return [_unshared(setup, found[:at], marked) for at, setup in enumerate(found)]
-
-
-def names(section: Mapping[str, Any], marked: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The accounts' names. The channel's own keys are an account too when they hold a credential, or alone."""
-    listed = [str(name) for name in section.get("accounts") or {}]
-    own = any(section.get(key) or section.get(part.get("file", "")) for key, part in marked.items())
-    return listed if listed and (not own or DEFAULT in listed) else [DEFAULT, *listed]
+    """The accounts of a channel whose part of the configuration is `section`."""
+    reading = _Reading(channel, section, schema, outside)
+    found = [reading.one(name) for name in reading.names()]
+    return [reading.unshared(setup, found[:at]) for at, setup in enumerate(found)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Marked:
-    """The credentials of a channel, and where they may come from."""
+class _Reading:
+    """One channel's part of the configuration, being read."""
 
-    keys: Mapping[str, Mapping[str, Any]]
+    channel: str
+    section: Mapping[str, Any]
+    schema: Mapping[str, Any]
     outside: Outside
 
-    def inherited(self) -> set[str]:
-        """The keys an account has from nobody but itself."""
-        return {
-            "accounts",
-            "defaultAccount",
-            "name",
-            *self.keys,
-            *(part.get("file", "") for part in self.keys.values()),
-        }
+    @property
+    def marked(self) -> dict[str, Mapping[str, Any]]:
+        """The credentials among its keys."""
+        return {key: part for key, part in (self.schema.get("properties") or {}).items() if part.get("secret")}
 
-    def text(self, key: str, settings: Mapping[str, Any], name: str) -> tuple[str, str]:
+    @property
+    def needed(self) -> list[str]:
+        """The credentials that make an account: those no two may share, else all."""
+        return [key for key, part in self.marked.items() if part.get("unique")] or list(self.marked)
+
+    def names(self) -> list[str]:
+        """The accounts' names. The channel's own keys are an account too when they hold a credential, or alone."""
+        listed = [str(name) for name in self.section.get("accounts") or {}]
+        files = [part.get("file", "") for part in self.marked.values()]
+        own = any(self.section.get(key) for key in (*self.marked, *files))
+        return listed if listed and (not own or DEFAULT in listed) else [DEFAULT, *listed]
+
+    def one(self, name: str) -> Setup:
+        own = (self.section.get("accounts") or {}).get(name) or {}
+        settings = {**self._base(name), **own}
+        enabled = self.section.get("enabled") is not False and own.get("enabled") is not False
+        fault, sources = self._misfit(name, settings), {}
+        for key in self.marked:
+            try:
+                text, sources[key] = self._credential(key, settings, name)
+            except UserError as error:
+                text, sources[key], fault = "", "file", error.message
+            settings[key] = Secret(text)
+        configured = not self.marked or any(sources[key] != "none" for key in self.needed)
+        shown = str(own.get("name") or (self.section.get("name") if name == DEFAULT else "") or "")
+        return Setup(self.channel, Account(name, settings), enabled, configured, fault, shown, sources=sources)
+
+    def _base(self, name: str) -> dict[str, Any]:
+        """What an account has from its channel: all but credentials; the default account has those too."""
+        kept = {"accounts"}
+        if name != DEFAULT:
+            kept |= {"defaultAccount", "name", *self.marked, *(part.get("file", "") for part in self.marked.values())}
+        return {key: value for key, value in self.section.items() if key not in kept}
+
+    def _credential(self, key: str, settings: Mapping[str, Any], name: str) -> tuple[str, str]:
         """A credential and where it came from. Raises UserError for a file that cannot be read."""
-        part = self.keys[key]
+        part = self.marked[key]
         value = settings.get(key)
         if isinstance(value, Secret) and value:
             return value.reveal(), "config"
@@ -116,38 +141,20 @@ class _Marked:
         found = self.outside.env.get(str(part.get("env"))) if name == DEFAULT else None
         return (found.strip(), "env") if found else ("", "none")
 
+    def _misfit(self, name: str, settings: Mapping[str, Any]) -> str:
+        """What does not fit the schema, with its place."""
+        plain = {key: value for key, value in settings.items() if not isinstance(value, Secret)}
+        found = faults(self.schema, plain) if self.schema else []
+        place = f"channels.{self.channel}" + ("" if name == DEFAULT else f".accounts.{name}")
+        return f"{place}.{found[0]}" if found else ""
 
-def _setup(channel: str, name: str, section: Mapping[str, Any], schema: Mapping[str, Any], marked: _Marked) -> Setup:
-    own = (section.get("accounts") or {}).get(name) or {}
-    alone = {key: value for key, value in section.items() if key not in marked.inherited()}
-    base = {key: value for key, value in section.items() if key != "accounts"} if name == DEFAULT else alone
-    settings = {**base, **own}
-    enabled = section.get("enabled") is not False and own.get("enabled") is not False
-    fault, sources = _schema_fault(channel, name, settings, schema), {}
-    for key in marked.keys:
-        try:
-            text, sources[key] = marked.text(key, settings, name)
-            settings[key] = Secret(text)
-        except UserError as error:
-            fault, sources[key], settings[key] = error.message, "file", Secret("")
-    configured = not marked.keys or any(sources[key] != "none" for key in marked.keys)
-    shown = str(own.get("name") or (section.get("name") if name == DEFAULT else "") or "")
-    return Setup(channel, Account(name, settings), enabled, configured, fault, shown, sources=sources)
-
-
-def _schema_fault(channel: str, name: str, settings: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    plain = {key: value for key, value in settings.items() if not isinstance(value, Secret)}
-    found: Sequence[str] = faults(schema, plain) if schema else ()
-    place = f"channels.{channel}" if name == DEFAULT else f"channels.{channel}.accounts.{name}"
-    return f"{place}.{found[0]}" if found else ""
-
-
-def _unshared(setup: Setup, before: Iterable[Setup], marked: Mapping[str, Any]) -> Setup:
-    """Two links with one credential would take each other's messages: the later one is not started."""
-    for other in before:
-        for key in marked:
-            mine, theirs = setup.account.settings[key], other.account.settings[key]
-            if mine and mine == theirs and other.enabled and setup.enabled and not setup.fault:
-                line = f"it has the same {key} as the account {other.account.id}; each account needs its own"
-                return replace(setup, fault=line)
-    return setup
+    def unshared(self, setup: Setup, before: Iterable[Setup]) -> Setup:
+        """Two links with one credential would take each other's messages: the later one is not started."""
+        unique = [key for key, part in self.marked.items() if part.get("unique")]
+        for other in before:
+            for key in unique:
+                same = setup.account.settings[key] and setup.account.settings[key] == other.account.settings[key]
+                if same and other.enabled and setup.enabled and not setup.fault:
+                    line = f"it has the same {key} as the account {other.account.id}; each account needs its own"
+                    return replace(setup, fault=line)
+        return setup
