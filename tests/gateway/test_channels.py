@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from garra.domains.delivery.link import Doors
 from garra.domains.delivery.links import Links
 from garra.io.clock import SystemClock
 from garra.io.tasks import Tasks
-from garra.sdk.channel import Account, Identity, Limits, LinkRefused, Outbound, Pulse, Receive
+from garra.sdk.channel import Account, Answered, Identity, Limits, LinkRefused, Outbound, Pulse, Receive
 from tests.gateway.house import Refused
 from tests.gateway.standing import CONFIG, Standing, standing
 
@@ -38,6 +38,11 @@ class Toy:
 
     async def send(self, message: Outbound) -> str:
         return "1"
+
+    path = "/toy-hook"
+
+    async def called(self, method: str, headers: Mapping[str, str], body: bytes, receive: Receive) -> Answered:
+        return Answered(200, headers["x-who"].encode() + b" " + body, {"x-toy": method})
 
     def inspect(self) -> dict[str, Any]:
         return {"mode": "toy"}
@@ -107,6 +112,16 @@ async def test_logging_out_takes_the_credential_away(tmp_path: Path) -> None:
         assert not links.up(links.accounts()[1])
         now = json.loads((tmp_path / "garra.json").read_text())["channels"]["toy"]
         assert now == {"botToken": "t", "accounts": {"bad": {}}}
+
+
+async def test_a_platform_may_call_a_channel_that_runs(tmp_path: Path) -> None:
+    async with kept(tmp_path, setup()) as (gateway, links), gateway.http(**{"x-who": "me"}) as http:
+        told = await http.post("/toy-hook", content=b"news")
+        assert (told.status_code, told.content, told.headers["x-toy"]) == (200, b"me news", "POST")
+        assert (await http.post("/toy-hook", content=b"x" * (5 << 20))).status_code == 413
+        assert (await http.post("/other-hook", content=b"news")).status_code == 404
+        await links.stop("toy")
+        assert (await http.post("/toy-hook", content=b"news")).status_code == 404
 
 
 async def test_without_channels_there_is_nothing_to_show(tmp_path: Path) -> None:

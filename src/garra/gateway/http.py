@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from garra.core.errors import NotFound, ToolFailed, UserError
-from garra.gateway import openai_chat, page, toolbox
+from garra.gateway import hooked, openai_chat, page, toolbox
 from garra.gateway.door import Door
 from garra.gateway.host import Host
 from garra.gateway.http_auth import Bearers
@@ -145,6 +145,9 @@ class Pages:
     async def absent(self, request: Request) -> Response:
         return missing()
 
+    async def hooked(self, request: Request) -> Response | None:
+        return await hooked.answer(self._host, request)
+
     async def page(self, request: Request) -> Response:
         return HTMLResponse(page.html(self._host.version), headers=dict(page.HEADERS))
 
@@ -228,9 +231,11 @@ FILES = ("favicon.ico", "favicon.svg", "sw.js", "manifest.webmanifest", "robots.
 
 
 def page_or_nothing(pages: Pages) -> Answer:
-    """The page for whoever looks, nothing for whoever writes."""
+    """A channel that is called at this path; else the page for whoever looks, nothing for whoever writes."""
 
     async def answer(request: Request) -> Response:
+        if (called := await pages.hooked(request)) is not None:
+            return called
         if request.method not in ("GET", "HEAD") or request.path_params["rest"] in FILES:
             return missing()
         return await pages.page(request)
