@@ -14,10 +14,17 @@ def folder(root: Path, agent: str) -> Path:
     return root / agent_id(agent) / "sessions"
 
 
+def fresh(root: Path, agent: str, session: str) -> Path:
+    """Where a new session's file is to be made; making it fails where there is something already, a link too.
+
+    Raises UserError for an id that is none.
+    """
+    return folder(root, agent) / f"{session_id(session)}.jsonl"
+
+
 def transcript(root: Path, agent: str, session: str) -> Path:
-    """The file of a session. Raises UserError for an id that is none, Forbidden for one that leads out."""
-    place = folder(root, agent)
-    path = place / f"{session_id(session)}.jsonl"
-    if os.path.realpath(path) != os.path.join(os.path.realpath(place), path.name):  # noqa: PTH118
-        raise Forbidden(f"session {session} leads out of {place}: a transcript must be a plain file there")
+    """The file of a session. Blocks. Raises UserError for an id that is none, Forbidden for one that leads out."""
+    path = fresh(root, agent, session)
+    if os.path.realpath(path) != os.path.join(os.path.realpath(path.parent), path.name):  # noqa: PTH118
+        raise Forbidden(f"session {session} leads out of {path.parent}: a transcript must be a plain file there")
     return path

@@ -116,16 +116,19 @@ class Sessions:
         """The session of `key`, made where there is none; its transcript's header is then on the disk."""
         if (found := await self.get(key)) is not None:
             return found
-        async with self._lock(key):
-            if (found := await self._registry.get(key)) is not None:
+        lock = self._lock(key)
+        waited = lock.locked()
+        async with lock:
+            if waited and (found := await self._registry.get(key)) is not None:
                 return found
             now = self._clock.now_ms()
             chosen = keys.session_id(session_id or self._new_id())
             agent = keys.agent_id(agent_id)
             session = Session(SessionKey(key), chosen, agent, now, now, now, created_via, extra=dict(extra or {}))
-            await self._begin(session, cwd)
+            opened = await self._begin(session, cwd)
             self._registry.put(session)
             await self._registry.flush(durable=True)
+            self._keep(key, opened)
             return session
 
     async def list(self, query: Query | None = None) -> Page:
@@ -164,11 +167,10 @@ class Sessions:
                 last_message=None,
                 extra={**session.extra, "previousSessionId": session.session_id},
             )
-            await self._begin(fresh, folder, reason=reason, previous=session.session_id)
+            opened = await self._begin(fresh, folder, reason=reason, previous=session.session_id)
             self._registry.put(fresh)
             await self._registry.flush(durable=True)
-            self._open.drop(key)
-            self._alive.pop(key, None)
+            self._keep(key, opened)
         return fresh
 
     async def delete(self, key: str) -> Path | None:
@@ -220,7 +222,7 @@ class Sessions:
         )
         lines = [transcript.encode(header), *(entry.raw for entry in branch)]
         async with self._lock(new_key):
-            await self._lines.create(await self._path(forked), lines)
+            await self._lines.create(places.fresh(self._root, forked.agent_id, forked.session_id), lines)
             self._registry.put(forked)
             await self._registry.flush(durable=True)
         return forked
@@ -232,7 +234,7 @@ class Sessions:
         if found is None:
             async with self._lock(key):
                 found = self._alive.get(key) or await self._load(await self.need(key))
-        self._open.put(key, found)
+        self._keep(key, found)
         self._now(session)
         return found
 
@@ -272,16 +274,21 @@ class Sessions:
         """Raises UserError or Forbidden for an id that leads out of the agent's folder."""
         return await asyncio.to_thread(places.transcript, self._root, session.agent_id, session.session_id)
 
-    async def _begin(self, session: Session, cwd: str, **why: Any) -> None:
-        """Write the head of a new transcript."""
+    def _keep(self, key: str, opened: Transcript) -> None:
+        self._alive[key] = opened
+        self._open.put(key, opened)
+
+    async def _begin(self, session: Session, cwd: str, **why: Any) -> Transcript:
+        """Write the head of a new transcript. Raises Conflict where there is such a file."""
         now = session.started_at
         told = {"key": session.key, "agentId": session.agent_id, "createdVia": session.created_via, **why}
         born = transcript.entry(
             "custom", {"customType": BORN, "data": told}, id_=self._new_id(), parent=None, now_ms=now
         )
-        path = await self._path(session)
-        header = transcript.encode(transcript.header(session.session_id, cwd, now))
-        await self._lines.create(path, [header, born.raw])
+        path = places.fresh(self._root, session.agent_id, session.session_id)
+        lines = [transcript.encode(transcript.header(session.session_id, cwd, now)), born.raw]
+        await self._lines.create(path, lines)
+        return self._opened(session, path, b"".join(line + b"\n" for line in lines))
 
     async def _folder(self, session: Session) -> str:
         opened = await self._load(session)
@@ -293,15 +300,13 @@ class Sessions:
             data = await self._lines.load(path)
         except NotFound:
             log.warning("the transcript %s is gone: session %s goes on with an empty one", path, session.key)
-            await self._begin(session, "")
-            data = await self._lines.load(path)
+            return await self._begin(session, "")
         if len(data) > LARGE:
             opened = await asyncio.to_thread(self._opened, session, path, data)
         else:
             opened = self._opened(session, path, data)
         if opened.skipped:
             log.warning("%s: %d lines cannot be read and are left out", path, opened.skipped)
-        self._alive[session.key] = opened
         return opened
 
     def _opened(self, session: Session, path: Path, data: bytes) -> Transcript:
