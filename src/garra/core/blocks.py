@@ -8,6 +8,7 @@ never said again.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from garra.core import chunking
 from garra.core.chunking import Blocks
@@ -86,6 +87,8 @@ def step(state: State, event: Event) -> tuple[State, tuple[Send, ...]]:
         case Unwritten(text):
             back = replace(state, ready=(text, *state.ready), away=False, broken=True)
             return replace(back, sent=state.sent - 1, said=max(0, state.said - 1)), ()
+        case _:
+            assert_never(event)
 
 
 def _last(state: State) -> tuple[str, ...]:
@@ -106,4 +109,4 @@ def rest(state: State, answer: str) -> str:
     if not state.said or not answer.strip().startswith(text):
         return answer
     more = answer.strip()[len(text) :]
-    return "\n\n".join(part for part in (*state.ready, state.waiting + more) if part.strip())
+    return "\n\n".join(part for part in (*state.ready, (state.waiting + more).strip("\n")) if part.strip())
