@@ -175,7 +175,7 @@ class Link:
             times.get("connected"),
             times.get("alive"),
             times.get("inbound"),
-            self._attempts,
+            0 if state == "connected" else self._attempts,
             times.get("next") if state == "waiting" else None,
             self._note,
         )

@@ -27,21 +27,34 @@ class Words:
 
 
 def words(message: Mapping[str, Any], me: Me) -> Words:
-    """Text or caption, without the bot's own name where it opens the message or stands at a command."""
+    """Text or caption: without the bot's own name where it opens the message or stands at a command, with the address
+    behind a link that hides it, and with the origin of what was forwarded."""
     text = str(message.get("text") or message.get("caption") or "")
     entities = message.get("entities") or message.get("caption_entities") or ()
-    if not text or not entities:
-        return Words(text)
     raw = text.encode("utf-16-le", "surrogatepass")
-    mentioned, cut = False, (0, 0)
+    mentioned, changes = False, list[tuple[int, int, str]]()
     for entity, start, end in _spans(entities, len(raw)):
         said = raw[start:end].decode("utf-16-le", "replace")
         named, drop = _names(entity, said, me)
         mentioned = mentioned or named
         if drop and not raw[:start].decode("utf-16-le", "replace").strip():
-            cut = (end - 2 * drop, end)
-    kept = raw[: cut[0]] + raw[cut[1] :]
-    return Words(kept.decode("utf-16-le", "replace").lstrip() if cut[1] else text, mentioned)
+            changes.append((end - 2 * drop, end, ""))
+        elif entity.get("type") == "text_link" and said != entity.get("url"):
+            changes.append((end, end, f" ({entity['url']})"))
+    for start, end, put in sorted(changes, reverse=True):
+        raw = raw[:start] + put.encode("utf-16-le", "replace") + raw[end:]
+    kept = raw.decode("utf-16-le", "replace").lstrip() if changes else text
+    return Words(_origin(message) + kept if kept else "", mentioned)
+
+
+def _origin(message: Mapping[str, Any]) -> str:
+    """Who said first what is forwarded: it is not the sender's own word, and never a command of theirs."""
+    origin = message.get("forward_origin")
+    if not origin:
+        return ""
+    user, chat = origin.get("sender_user") or {}, origin.get("sender_chat") or origin.get("chat") or {}
+    name = user.get("first_name") or origin.get("sender_user_name") or chat.get("title") or "somebody"
+    return f"[forwarded from {' '.join(str(name).split())[:64]}] "
 
 
 def _spans(entities: Any, size: int) -> Iterator[tuple[Mapping[str, Any], int, int]]:
