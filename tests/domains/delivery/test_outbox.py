@@ -12,6 +12,7 @@ from garra.core.spool import Again, Dead, Degrade, Doubt, Hold, Split, Unload
 from garra.domains.delivery.draft import Form, OutboxRow, plain_draft
 from garra.domains.delivery.inbox import Inbox
 from garra.domains.delivery.outbox import Outbox
+from garra.domains.delivery.timeline import Timeline
 from garra.io.store.db import Database
 from garra.sdk.channel import File, SendFailed
 from garra.testing.clock import ManualClock
@@ -67,6 +68,19 @@ async def test_writing_an_answer_finishes_its_message_in_one_durable_transaction
     assert [(await inbox.get(row_id)).state for row_id in (one, two)] == ["done", "done"]
     assert [row.key for row in rows] == ["a", "b"]
     assert [row.key for row in await box.answers(one)] == ["a", "b"]
+
+
+async def test_messages_that_one_run_took_along_share_its_answer(db: Database, box: Outbox) -> None:
+    inbox, timeline = Inbox(db, clock()), Timeline(db, clock())
+    one, two, three = [(await inbox.accept(inbound(n))).row_id for n in "123"]
+    for row_id in (one, two):
+        await inbox.adopt(row_id, "run-1", "agent:main:main")
+    await box.put([draft("a")], inbox_id=one, also=[two])
+    assert [row.key for row in await box.answers(two)] == ["a"]
+    assert await box.answers(three) == []
+    story = [(station.message, station.detail) for station in await timeline.timeline(two)]
+    assert ("a", "reply") in story
+    assert (two, f"in one answer with {one}") in story
 
 
 async def test_an_answer_that_cannot_be_written_leaves_its_message_open(db: Database, box: Outbox) -> None:

@@ -24,7 +24,7 @@ from garra.core.spool import (
 from garra.domains.delivery import inbox
 from garra.domains.delivery.draft import COLUMNS, Draft, Form, OutboxRow, divided, read
 from garra.domains.delivery.store import Store, packed
-from garra.domains.delivery.timeline import passed
+from garra.domains.delivery.timeline import TOGETHER, passed
 from garra.io.store.db import Connection
 from garra.sdk.channel import SendFailed
 from garra.sdk.ports import Clock
@@ -78,6 +78,8 @@ class Outbox:
         def work(connection: Connection) -> list[OutboxRow]:
             for draft in sorted(messages, key=lambda draft: draft.position):
                 _insert(connection, draft, _last(connection) + STRIDE, inbox_id or "", now)
+            if inbox_id and messages:
+                passed(connection, now, also, "written", f"in one answer with {inbox_id}")
             _finish(connection, answered, why, now)
             return [_found(connection, draft.key) for draft in messages]
 
@@ -164,9 +166,9 @@ class Outbox:
         return await self._db.read(lambda connection: _found(connection, key))
 
     async def answers(self, inbox_id: str) -> list[OutboxRow]:
-        """What was written in answer to an inbox row, in order."""
-        query = f"SELECT {COLUMNS} FROM outbox WHERE inbox_id=? ORDER BY place"
-        return await self._db.read(lambda c: [read(row) for row in c.execute(query, (inbox_id,))])
+        """What was written in answer to an inbox row, or to others that its run took along, in order."""
+        query = f"SELECT {COLUMNS} FROM outbox WHERE inbox_id=:id OR inbox_id IN ({TOGETHER}) ORDER BY place"
+        return await self._db.read(lambda c: [read(row) for row in c.execute(query, {"id": inbox_id})])
 
     async def _change(self, change: OutboxMove, key: str, **values: object) -> OutboxRow:
         now = self._clock.now_ms()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2s
 from typing import Final
 
+from garra.core.errors import GarraError
 from garra.domains.delivery.draft import Draft, OutboxRow, plain_draft
 from garra.domains.delivery.inbox import Inbox, InboxRow
 from garra.domains.delivery.ledger import Ledger
@@ -15,6 +16,7 @@ from garra.sdk.ports import Clock, Spawn
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
+PAUSE_S = 5.0
 
 Where = Callable[[Address], Address | None]
 """Where the owner hears of a fault at this address: somewhere else, or None when there is no such place."""
@@ -55,7 +57,16 @@ class Owner:
             self._spawn(self._put(draft), "owner notice")
 
     async def _put(self, draft: Draft) -> None:
-        await self._outbox.put([draft])
+        """Write it, when the disk refuses, again until it does not."""
+        while True:
+            try:
+                await self._outbox.put([draft])
+            except GarraError as error:
+                if not error.retryable:
+                    raise
+                await self._clock.sleep(PAUSE_S)
+            else:
+                return
 
     def _came(self, row: InboxRow) -> None:
         if row.state == "dead" and isinstance(row.event, Inbound):

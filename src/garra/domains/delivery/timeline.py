@@ -55,9 +55,13 @@ class Station:
 
 
 _PASS = "INSERT INTO stations (message, at, station, detail) VALUES (?,?,?,?)"
+TOGETHER: Final = "SELECT other.id FROM inbox AS row JOIN inbox AS other ON other.run_id=row.run_id WHERE row.id=:id AND row.run_id<>''"
+"""The inbox rows that one run answered with `:id`."""
+
 _OF = (
     "SELECT at, message, station, detail FROM stations WHERE message=:id"
-    " OR message IN (SELECT key FROM outbox WHERE inbox_id=:id) ORDER BY at, seq LIMIT :limit"
+    f" OR message IN (SELECT key FROM outbox WHERE inbox_id=:id OR inbox_id IN ({TOGETHER}))"
+    " ORDER BY at, seq LIMIT :limit"
 )
 
 
