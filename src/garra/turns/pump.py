@@ -14,6 +14,7 @@ from garra.domains.delivery.engine import Engine, Job
 from garra.domains.delivery.inbox import InboxRow
 from garra.sdk.ports import Task
 from garra.turns.answers import KEPT
+from garra.turns.ask import group_prompt
 from garra.turns.kernel import AGAIN, STUCK, Kernel
 from garra.turns.parts import Inbox, Ports
 from garra.turns.recovery import Found, standing
@@ -60,6 +61,7 @@ class Pump:
 
     async def start(self) -> None:
         """Go on with what was under way, then take what comes."""
+        await asyncio.to_thread(group_prompt)
         await self._recover(await self._hand.engine.start())
         self._task = self._ports.spawn(self._take(), "inbox pump")
 
