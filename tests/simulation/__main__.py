@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 
@@ -9,6 +10,7 @@ from tests.simulation.schedule import run
 
 
 def main(first: int = 0, count: int = 1_000) -> None:
+    logging.disable()
     began, answers, unsure = time.monotonic(), 0, 0
     for seed in range(first, first + count):
         outcome = run(seed)

@@ -41,5 +41,5 @@ def test_a_broken_promise_names_its_seed(no_blocking: BlockBuster, caplog: pytes
             super().show(message)
             return super().show(message)
 
-    with pytest.raises(Broken, match="seed 3: .* was shown 2 times"):
+    with pytest.raises(Broken, match=r"seed 3: .* was shown 2 times"):
         run(3, Twice)

@@ -127,6 +127,9 @@ class Courier:
     async def _send(self, row: OutboxRow) -> None:
         platform_id: str | None = None
         try:
+            if (pause := self.pace.held()) > 0:  # the platform said "later" while this one was being claimed
+                await self._stored(lambda: self._route.outbox.put_back(row, pause))
+                return
             async with _Outcome(self, row), asyncio.timeout(self._route.send_s):
                 platform_id = await sent(self._channel, row)
             if (proof := platform_id) is not None:

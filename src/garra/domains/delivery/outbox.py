@@ -120,6 +120,11 @@ class Outbox:
         self._told(await self._db.write(work))
         return effect
 
+    async def put_back(self, row: OutboxRow, delay_s: float) -> None:
+        """It was claimed and not sent after all: it waits `delay_s`, and no try was burned."""
+        due = self._clock.now_ms() + round(delay_s * 1000)
+        await self._change("release", row.key, due=due, reason="the platform wants a pause")
+
     async def recover(self, channel: str, account: str, *, idempotent: bool) -> list[OutboxRow]:
         """What a restart makes of messages that were in the middle of being sent. Gives those that are now unsure."""
         now = self._clock.now_ms()

@@ -32,6 +32,10 @@ class Pace:
         while not self.take(address):
             await self._clock.sleep(self.delay(address))
 
+    def held(self) -> float:
+        """Seconds that the platform still wants nothing at all."""
+        return max(0.0, self._state.until - self._clock.monotonic())
+
     def hold(self, seconds: float) -> None:
         """The platform said: later. It counts for every chat of the credential."""
         self._state = rates.held(self._state, self._clock.monotonic(), seconds)

@@ -55,7 +55,10 @@ class Station:
 
 
 _PASS = "INSERT INTO stations (message, at, station, detail) VALUES (?,?,?,?)"
-TOGETHER: Final = "SELECT other.id FROM inbox AS row JOIN inbox AS other ON other.run_id=row.run_id WHERE row.id=:id AND row.run_id<>''"
+TOGETHER: Final = (
+    "SELECT other.id FROM inbox AS row JOIN inbox AS other ON other.run_id=row.run_id"
+    " WHERE row.id=:id AND row.run_id<>''"
+)
 """The inbox rows that one run answered with `:id`."""
 
 _OF = (
