@@ -14,7 +14,7 @@ from garra.agent.calls import Tools, Update
 from garra.config.live import Live
 from garra.config.paths import Paths
 from garra.config.sections import Config
-from garra.core.budget import FILE_CHARS, TOTAL_CHARS
+from garra.core.budget import FILE_CHARS, TOTAL_CHARS, Document
 from garra.core.errors import NotFound, UserError
 from garra.core.execplan import Settings
 from garra.core.ids import AgentId, RunId, SessionKey
@@ -88,9 +88,9 @@ class Assembler:
         parts, turn = self.parts, run.turn
         config = parts.live.config
         session = await parts.sessions.need(turn.session_key)
-        place = await asyncio.to_thread(self._place, turn.agent_id, config)
+        place = await self._opened(turn.agent_id)
         models = self._models(run, session, config)
-        documents = await place.workspace.load()
+        documents, skills = await asyncio.to_thread(self._read, place, config)
         offered = {model.ref: self._offered(run, model) for model in models}
         specs = offered[models[0].ref]
         zone_name = config.agents.defaults.time_zone or "UTC"
@@ -100,7 +100,7 @@ class Assembler:
             tools=tuple(spec.name for spec in specs),
             workspace=str(place.folder),
             files=documents,
-            skills=await self._skills(place, config),
+            skills=skills,
             memory=config.plugins.slots.memory != "none",
             time_zone=zone_name,
             extra=turn.extra_system,
@@ -169,10 +169,17 @@ class Assembler:
         common: int | None = getattr(config.agents.defaults, name)
         return own or common or usual
 
+    def _known(self, agent_id: str) -> _Place | None:
+        return self._places.get((agent_id, str(self.folder(agent_id))))
+
+    async def _opened(self, agent_id: str) -> _Place:
+        known = self._known(agent_id)
+        return known if known else await asyncio.to_thread(self._place, agent_id, self.parts.live.config)
+
     def _place(self, agent_id: str, config: Config) -> _Place:
-        folder = self.folder(agent_id)
-        place = self._places.get((agent_id, str(folder)))
+        place = self._known(agent_id)
         if place is None:
+            folder = self.folder(agent_id)
             parts = self.parts
             _refuse_own(folder, parts.paths)
             files = Root(str(folder), parts.paths.private)
@@ -184,8 +191,8 @@ class Assembler:
             place = self._places[agent_id, str(folder)] = _Place(folder, files, workspace, skills)
         return place
 
-    async def _skills(self, place: _Place, config: Config) -> tuple[Listed, ...]:
-        """The skills this machine can use, a line each."""
+    def _read(self, place: _Place, config: Config) -> tuple[tuple[Document, ...], tuple[Listed, ...]]:
+        """The agent's files, and the skills this machine can use, a line each. Blocks."""
         env, resolved = self.parts.env, self.parts.live.snapshot.resolved
         path = env.get("PATH", "")
         world = World(
@@ -194,7 +201,7 @@ class Assembler:
             has_config=lambda name: bool(_looked_up(resolved, name)),
         )
         off = frozenset(name for name, entry in config.skills.entries.items() if entry.enabled is False)
-        return await place.skills.prompt(world, str(self.parts.paths.home), off)
+        return place.workspace.read(), place.skills.lines(world, str(self.parts.paths.home), off)
 
     async def _zone(self, name: str) -> tzinfo:
         if name not in self._zones:
@@ -210,7 +217,7 @@ class Assembler:
 
     async def prepare(self, agent_id: AgentId) -> None:
         """Open the agent's folder, so that `context` does not block."""
-        await asyncio.to_thread(self._place, agent_id, self.parts.live.config)
+        await self._opened(agent_id)
 
     def context(self, agent_id: AgentId, session_key: SessionKey, run_id: RunId, origin: Origin) -> ToolContext:
         """Where a call happens, and what it may use."""

@@ -41,7 +41,7 @@ def blob(run: Run, runner: str = "embedded") -> dict[str, Any]:
                 "provider": trace.provider,
                 "model": trace.model,
                 "workspaceDir": trace.workdir,
-                **trace.prompt,
+                **trace.prompt(),
             },
             "finalPromptText": run.turn.text,
             "finalAssistantVisibleText": ended.reply if shown else "",

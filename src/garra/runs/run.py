@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -72,7 +72,7 @@ class Trace:
     model: str = ""
     requested: str = ""
     context_window: int = 0
-    prompt: Mapping[str, Any] = field(default_factory=dict)
+    prompt: Callable[[], Mapping[str, Any]] = dict
     workdir: str = ""
 
     def note(self, provider: str, model: str, result: str) -> None:

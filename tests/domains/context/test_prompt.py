@@ -83,7 +83,7 @@ async def test_a_minute_later_only_the_tail_differs(prompts: Prompts) -> None:
     assert first.system is later.system, "kept, not made again"
     assert first.tail != later.tail
     assert "2026" not in first.system
-    assert first.report["systemPrompt"]["hash"] == hashlib.sha256(first.system.encode()).hexdigest()
+    assert first.report()["systemPrompt"]["hash"] == hashlib.sha256(first.system.encode()).hexdigest()
 
 
 @pytest.mark.req("LOOP-11")
@@ -133,14 +133,14 @@ async def test_a_cut_file_is_said_to_be_cut(prompts: Prompts) -> None:
     long = Document("SOUL.md", "/w/SOUL.md", "x" * 30_000)
     made = prompts.build(replace(FULL, files=(long,)))
     assert "shown in part" in made.system
-    assert made.report["bootstrapTruncation"]["truncatedFiles"] == 1
+    assert made.report()["bootstrapTruncation"]["truncatedFiles"] == 1
     assert len(made.system) < 23_000
 
 
 async def test_the_report_counts_what_is_there(prompts: Prompts) -> None:
     spec = ToolSpec("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
     made = prompts.build(FULL, specs=(spec,))
-    report = made.report
+    report = made.report()
     assert report["systemPrompt"]["chars"] == len(made.system)
     context = report["systemPrompt"]["projectContextChars"]
     assert made.system[-context:].startswith("# Project Context")

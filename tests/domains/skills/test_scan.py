@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ async def test_a_linked_folder_is_found(rig: Rig) -> None:
     put(rig.home / "elsewhere", "linked")
     rig.managed.mkdir()
     (rig.managed / "linked").symlink_to(rig.home / "elsewhere" / "linked")
-    lines = await rig.skills.prompt(WORLD, str(rig.home))
+    lines = await asyncio.to_thread(rig.skills.lines, WORLD, str(rig.home))
     assert [one.line for one in lines] == ["- linked: from elsewhere (~/managed/linked/SKILL.md)"]
 
 

@@ -68,20 +68,26 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """`system` goes first and stays; `tail` goes last. `report` tells clients what is in it, in characters."""
-
-    system: str
-    tail: str
-    report: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class _Prefix:
     system: str
     files: tuple[Injected, ...]
     hash: str
     context_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`system` goes first and stays; `tail` goes last. The rest is what it was made of."""
+
+    system: str
+    tail: str
+    stable: Stable
+    prefix: _Prefix
+    specs: tuple[ToolSpec, ...]
+
+    def report(self) -> dict[str, Any]:
+        """What is in it, in characters, as clients are told."""
+        return _report(self.stable, self.prefix, self.specs)
 
 
 class Prompts:
@@ -104,7 +110,7 @@ class Prompts:
         else:
             self._kept.move_to_end(stable)
         tail = "" if turn is None or stable.shape == "none" else "\n\n".join(self._tail(turn))
-        return Prompt(prefix.system, tail, _report(stable, prefix, specs))
+        return Prompt(prefix.system, tail, stable, prefix, specs)
 
     def _render(self, stable: Stable) -> _Prefix:
         files = fit(_chosen(stable), min(stable.file_chars, _limit(stable)), stable.total_chars)

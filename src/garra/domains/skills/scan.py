@@ -73,9 +73,9 @@ class Skills:
         """All skills, each with the reasons against it."""
         return await asyncio.to_thread(self.scan, world, off)
 
-    async def prompt(self, world: World, home: str, off: frozenset[str] = frozenset()) -> tuple[Listed, ...]:
-        """The lines for the prompt."""
-        return listed(await self.load(world, off), home)
+    def lines(self, world: World, home: str, off: frozenset[str] = frozenset()) -> tuple[Listed, ...]:
+        """The lines for the prompt. Blocks."""
+        return listed(self.scan(world, off), home)
 
     def scan(self, world: World, off: frozenset[str] = frozenset()) -> tuple[Judged, ...]:
         """`load`, blocking."""
