@@ -16,6 +16,7 @@ import uvloop
 
 from garra import __version__
 from garra.app import logbook
+from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.config.live import Live
 from garra.config.load import load
@@ -112,6 +113,7 @@ class _Resident:
     house: House | None = None
     gateway: Gateway | None = None
     server: port.Server | None = None
+    channels: Channels | None = None
 
     async def start(self) -> None:
         """Every step in its order; one that fails leaves no port bound and nothing half started."""
@@ -142,6 +144,10 @@ class _Resident:
             registry = self._connect(host, house, gateway)
             opening.app = application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry))
             await gateway.health.refresh()
+        with trace.step("channels"):
+            channels = self.channels = Channels(house)
+            host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
+            await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
         found.spawn(live.watch(), "configuration watch")
         with trace.step("ready"):
@@ -317,11 +323,15 @@ class _Resident:
         assert self.server is not None
         log.info("stopping")
         self.gateway.phase = "draining"
+        if self.channels is not None:
+            self.channels.rest()
         over = asyncio.Event()
         self.house.spawn(self._drain(over), "drain")
         self.house.spawn(self._insist(stop, over), "insist")
         await over.wait()
         await self.house.runs.close()
+        if self.channels is not None:
+            await self.channels.close()
         await self.gateway.close()
         await self.server.close()
 

@@ -39,6 +39,7 @@ STEPS: Final = (
     "models",
     "tools",
     "methods",
+    "channels",
     "ready",
 )
 """What a start consists of, in this order."""

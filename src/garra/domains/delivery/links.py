@@ -28,7 +28,12 @@ class Links:
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` whenever a link comes up or goes down. Gives what ends it."""
         self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
 
     async def apply(self, wanted: Iterable[Setup]) -> None:
         """Make the links those that are configured: new ones start, changed ones start again, the rest stay as they

@@ -1,0 +1,232 @@
+"""Chats in a resident process: links, inbox, kernel, outbox and couriers, tied together, begun and ended in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from garra import __version__
+from garra.app import accounts
+from garra.app.couriers import Couriers, Trade
+from garra.app.house import House
+from garra.config import view
+from garra.config.sections import Config
+from garra.core import redact
+from garra.core.errors import GarraError
+from garra.domains.access.allowlist import Accounts
+from garra.domains.access.pairing import Pairing
+from garra.domains.delivery.accounts import LinkKey, Setup
+from garra.domains.delivery.desk import Desk
+from garra.domains.delivery.draft import Draft
+from garra.domains.delivery.engine import Embedded
+from garra.domains.delivery.inbox import Inbox
+from garra.domains.delivery.ledger import Ledger
+from garra.domains.delivery.link import Doors
+from garra.domains.delivery.links import Links
+from garra.domains.delivery.media import MediaRoot
+from garra.domains.delivery.outbox import Outbox
+from garra.domains.delivery.owner import Owner
+from garra.domains.delivery.replies import Replies
+from garra.domains.delivery.timeline import Timeline
+from garra.io.files.root import Root
+from garra.io.store.shelf import Shelf
+from garra.sdk.channel import Address, Channel, Receive
+from garra.sdk.channel import Ports as ChannelPorts
+from garra.turns.attached import Fetched
+from garra.turns.histories import Histories
+from garra.turns.kernel import Kernel
+from garra.turns.parts import Asked, Ports
+from garra.turns.pump import Hand, Pump
+from garra.turns.voice import Chats
+
+log = logging.getLogger(__name__)
+
+SWEEP_S: Final = 6 * 3600.0
+"""How often what is old and finished is cleared away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Where one account's reading stands, as `sdk.channel.Cursor`."""
+
+    shelf: Shelf
+    name: str
+
+    async def get(self) -> str | None:
+        found: str | None = await self.shelf.get(self.name)
+        return found
+
+    async def set(self, value: str) -> None:
+        await self.shelf.set(self.name, value)
+
+
+class Channels:
+    """Everything about chats that one process owns. `start` once the gateway stands; `rest`, then `close`."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        db, clock, spawn = house.db, house.clock, house.spawn
+        self.inbox, self.outbox, timeline = Inbox(db, clock), Outbox(db, clock), Timeline(db, clock)
+        self._ledger = Ledger(db, self.inbox, self.outbox, timeline)
+        self._media = MediaRoot(house.paths.media, clock)
+        self.pairing = Pairing(lambda name: Shelf(db, name), clock, secrets.randbelow)
+        self._rules = Accounts(lambda: house.live.config)
+        self._owner = Owner(self.inbox, self.outbox, self._elsewhere, clock=clock, spawn=spawn)
+        self._cursors = Shelf(db, "channel-cursors")
+        self.links = Links(Doors(self._make, self._receive, self._tell, clock, spawn))
+        self._replies = Replies()
+        self._couriers = Couriers(self._trade())
+        self._voice = Chats(
+            lambda: house.live.config,
+            self._replies,
+            house.runs,
+            stage=self._couriers.stage,
+            limits=self._couriers.limits,
+        )
+        self.desk = Desk(
+            self.inbox, self.outbox, timeline, self._ledger, self._media, self._couriers.running, self._drafting
+        )
+        engine = Embedded(self.inbox, clock, spawn)
+        hand = Hand(self.inbox, engine, {})
+        self._ports = self._kernel_ports(hand, timeline)
+        self._pump = Pump(Kernel(self._ports, Histories(Shelf(db, "group-history"))), hand, self._ports)
+        self._turn = asyncio.Lock()
+        self._blots: tuple[Any, Callable[[str], str]] = (None, str)
+
+    async def start(self) -> None:
+        """Go on with what an earlier process left, then let the links run."""
+        house = self._house
+        await self.pairing.load()
+        found = await self._configured()
+        self._couriers.follow(found)
+        await self._owner.start(self._ledger)
+        await self._pump.start()
+        await self.links.apply(found)
+        house.live.subscribe(self._edited)
+        house.spawn(self._sweep(), "sweep of messages")
+
+    def rest(self) -> None:
+        """Take no more messages in hand; those in hand go on."""
+        self._pump.stop()
+
+    async def close(self) -> None:
+        """Receive and send no more; what is stored stays stored."""
+        await self.links.close()
+        await self._couriers.close()
+        self._voice.close()
+        self._owner.close()
+
+    def _trade(self) -> Trade:
+        house = self._house
+        return Trade(
+            self.outbox, self.links, house.clock, house.spawn, self._make, self._replies.read, self._clean, self._tell
+        )
+
+    def _kernel_ports(self, hand: Hand, timeline: Timeline) -> Ports:
+        house = self._house
+        return Ports(
+            inbox=hand,
+            outbox=self.outbox,
+            timeline=timeline,
+            config=lambda: house.live.config,
+            sessions=house.sessions,
+            runs=house.runs,
+            models=house.models,
+            pairing=self.pairing,
+            voice=self._voice,
+            clock=house.clock,
+            spawn=house.spawn,
+            workspace=lambda agent: str(house.paths.workspace(agent, house.live.config)),
+            halt=house.supervisor.stop,
+            warn=log.warning,
+            attachments=Fetched(self._media, self._couriers.channel),
+            version=__version__,
+        )
+
+    # ---- accounts
+
+    async def _configured(self) -> list[Setup]:
+        house = self._house
+        plugins = house.plugins.of("channel")
+        return await asyncio.to_thread(accounts.configured, plugins, house.live.snapshot, house.env)
+
+    def _edited(self, old: Config, new: Config) -> None:
+        if old.channels != new.channels or old.plugins != new.plugins:
+            self._house.spawn(self._follow(), "channels follow the configuration")
+
+    async def _follow(self) -> None:
+        async with self._turn:
+            found = await self._configured()
+            self._couriers.follow(found)
+            await self.links.apply(found)
+
+    def _make(self, setup: Setup) -> Channel:
+        house = self._house
+        cursor = Bookmark(self._cursors, str(setup.key))
+        ports = ChannelPorts(house.http, house.clock, house.spawn, cursor, Root(house.paths.media))
+        return house.plugins.channel(setup.channel, setup.account, ports)
+
+    def _receive(self, setup: Setup) -> Receive:
+        async def receive(event: Any) -> None:
+            await self.inbox.accept(event)
+
+        return receive
+
+    # ---- words
+
+    def _drafting(self, key: str, address: Address, text: str) -> Sequence[Draft]:
+        return self._voice.drafts(key, Asked(address), text)
+
+    def _clean(self, text: str) -> str:
+        snapshot = self._house.live.snapshot
+        if self._blots[0] is not snapshot:
+            self._blots = snapshot, redact.cleaner(view.known_secrets(snapshot))
+        return self._blots[1](text)
+
+    # ---- the owner
+
+    def _tell(self, key: LinkKey, text: str) -> None:
+        """A word about an account, by another one where there is one; the log has it in any case."""
+        log.warning("%s", text)
+        for about in self._people():
+            if (about.channel, about.account) != key:
+                self._owner.tell(Address(key.channel, key.account, "", "direct"), text, text)
+                return
+
+    def _elsewhere(self, about: Address) -> Address | None:
+        """Where the owner hears of a fault at `about`: best by another account, else in another chat of the same."""
+        found = [each for each in self._people() if (each.channel, each.account, each.chat) != _spot(about)]
+        apart = [each for each in found if (each.channel, each.account) != _spot(about)[:2]]
+        if about.chat:
+            apart += found
+        return apart[0] if apart else None
+
+    def _people(self) -> list[Address]:
+        """The direct chats of those who were let in, the first first: by code, then those the configuration lists."""
+        paired = [
+            Address(person.channel, person.account, person.chat or person.sender, "direct")
+            for person in reversed(self.pairing.people())
+        ]
+        listed = [
+            Address(each.channel, each.account, sender, "direct")
+            for each in self._couriers.running()
+            for sender in sorted(self._rules.find(each.channel, each.account).policy.allow.ids)
+        ]
+        return [*paired, *listed]
+
+    async def _sweep(self) -> None:
+        while True:
+            try:
+                await self._ledger.sweep(self._house.clock.now_ms())
+                await self._media.sweep()
+            except GarraError as error:
+                log.warning("old messages stay for now: %s", error.message)
+            await self._house.clock.sleep(SWEEP_S)
+
+
+def _spot(address: Address) -> tuple[str, str, str]:
+    return address.channel, address.account, address.chat

@@ -1,0 +1,101 @@
+"""What came with a message: fetched within limits, kept in the media root; pictures and short texts reach the model."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, cast
+
+from garra.core.errors import GarraError
+from garra.core.messages import Image
+from garra.domains.delivery.media import Kept, MediaRoot
+from garra.sdk.channel import Address, Channel, Fetches, Inbound, Media, SendFailed
+from garra.turns.parts import Gathered
+
+PICTURES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+PICTURE_BYTES: Final = 5 << 20
+"""Larger ones are refused by the model services."""
+TEXT_BYTES: Final = 64 << 10
+FETCH_S: Final = 60.0
+TEXTUAL: Final = (".txt", ".md", ".csv", ".json", ".log", ".xml", ".yaml", ".yml", ".toml", ".ini", ".py", ".js", ".ts")
+
+log = logging.getLogger(__name__)
+
+
+class Fetched:
+    """As `parts.Attachments`. `channel` gives the channel of a chat, None where its account is gone."""
+
+    def __init__(self, root: MediaRoot, channel: Callable[[Address], Channel | None]) -> None:
+        self._root, self._channel = root, channel
+
+    async def gather(self, event: Inbound) -> Gathered:
+        images: list[Image] = []
+        lines: list[str] = []
+        for media in event.media:
+            try:
+                async with asyncio.timeout(FETCH_S):
+                    image, line = await self._one(event.address, media)
+            except (GarraError, TimeoutError, OSError) as error:
+                image, line = None, f"[{named(media)} could not be fetched: {_why(error)}]"
+                log.warning("%s of %s: %s", named(media), event.address.channel, _why(error))
+            images += [image] if image else []
+            lines += [line] if line else []
+        return Gathered(tuple(images), tuple(lines))
+
+    async def _one(self, address: Address, media: Media) -> tuple[Image | None, str]:
+        channel = self._channel(address)
+        if channel is None or not hasattr(channel, "fetch"):
+            return None, f"[{named(media)} cannot be fetched from {address.channel}]"
+        limit = channel.limits.file_in
+        kept = await self._root.keep(address.channel, media, cast(Fetches, channel).fetch(media, limit), limit)
+        path = await self._root.path(kept.path)
+        if kept.mime in PICTURES and kept.size <= PICTURE_BYTES:
+            data = await asyncio.to_thread(path.read_bytes)
+            return Image(kept.mime, base64.b64encode(data).decode()), ""
+        if _textual(kept) and kept.size <= TEXT_BYTES:
+            return None, await asyncio.to_thread(_quoted, path, kept)
+        if kept.kind in ("voice", "audio"):
+            return None, f"[{named(media)}: nothing here can hear it; ask its sender for the words]"
+        return None, f"[{named(media)}, {kept.mime or 'of an unknown kind'}, {_size(kept.size)}]"
+
+
+def named(media: Media) -> str:
+    """An attachment in words."""
+    kind = {"voice": "voice message", "audio": "audio file", "image": "picture"}.get(media.kind, media.kind)
+    return f"attached {kind} {media.name}".rstrip()
+
+
+def _textual(kept: Kept) -> bool:
+    return kept.mime.startswith("text/") or kept.mime == "application/json" or kept.name.lower().endswith(TEXTUAL)
+
+
+def _quoted(path: Path, kept: Kept) -> str:
+    """A file's words between fences longer than any in it; what is no text is only named."""
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError:
+        return f"[attached file {kept.name}, {_size(kept.size)}: it is no text]"
+    fence = "`" * max(3, _longest(text) + 1)
+    return f"[attached file {kept.name}]\n{fence}\n{text.rstrip()}\n{fence}"
+
+
+def _longest(text: str) -> int:
+    """The longest row of back quotes."""
+    longest = run = 0
+    for letter in text:
+        run = run + 1 if letter == "`" else 0
+        longest = max(longest, run)
+    return longest
+
+
+def _size(size: int) -> str:
+    return f"{size / 1024:.0f} KB" if size < 1 << 20 else f"{size / (1 << 20):.1f} MB"
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, SendFailed | GarraError):
+        return error.message
+    return "it took too long" if isinstance(error, TimeoutError) else "it could not be stored"
