@@ -192,7 +192,7 @@ async def test_two_bots_stop_and_a_person_is_still_answered(tmp_path: Path) -> N
         for _ in range(25):
             await h.channel.hear(message("ping", "b", "-5", mentioned=True, sender=Sender("b", "Bot", is_bot=True)))
         await h.idle()
-        assert len(h.channel.sent) == 20
+        assert len(h.turns) == 20
         await h.channel.say("and me?", "1", "-5", mentioned=True)
         await h.idle()
         assert h.channel.words()[-1] == "re: Ann (1): and me?"
