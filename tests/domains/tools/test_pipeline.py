@@ -221,3 +221,16 @@ async def test_results_fit_a_request() -> None:
 def test_a_context_names_the_run() -> None:
     made: ToolContext = context()
     assert made.run_id == RunId("run-1")
+
+
+def test_what_was_decided_holds_until_the_rules_or_the_tools_change() -> None:
+    tools: list[Tool] = [Counter()]
+    layers: list[Layer] = []
+    pipeline = Pipeline(lambda: tools, lambda _: layers, SystemClock())
+    assert pipeline.rows(SCOPE) is pipeline.rows(SCOPE)
+    assert list(pipeline.modes(SCOPE)) == ["counter"]
+    layers.append(Layer("global", deny=("counter",)))
+    assert not pipeline.specs(SCOPE)
+    layers.clear()
+    tools.append(Counter(ToolInfo("other", "Other", "Does.", COUNT)))
+    assert list(pipeline.modes(SCOPE)) == ["counter", "other"]

@@ -6,6 +6,8 @@ Every surface calls tools here (the agent's loop, HTTP, the gateway's method), s
 from __future__ import annotations
 
 import logging
+import operator
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -28,6 +30,8 @@ MAX_TEXT = 40_000
 """Characters of one result that a model is given."""
 MAX_IMAGES = 8 << 20
 """Bytes of base64 of the pictures of one result."""
+KEPT = 64
+"""Policies whose decisions are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,14 @@ class Row:
     decision: Decision
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """What one policy says of these very tools."""
+
+    tools: tuple[Tool, ...]
+    rows: tuple[Row, ...]
+
+
 class Pipeline:
     """All tools of one process. `catalog` gives them, the first of a name counts; `layers` the policy of a scope."""
 
@@ -101,14 +113,18 @@ class Pipeline:
         self._catalog, self._layers, self._clock = catalog, layers, clock
         self._before, self._after, self._gate = list(before), list(after), gate
         self._cut: dict[tuple[int, str], tuple[Tool, ToolSpec]] = {}
+        self._decided: OrderedDict[tuple[Layer, ...], _Decided] = OrderedDict()
 
     def rows(self, scope: Scope) -> tuple[Row, ...]:
         """Every tool with what the policy says of it, in the catalog's order."""
-        layers = self._layers(scope)
-        named: dict[str, Tool] = {}
-        for tool in self._catalog():
-            named.setdefault(tool.info.name, tool)
-        return tuple(Row(tool.info, policy.decide(_face(tool.info), layers)) for tool in named.values())
+        tools, layers = tuple(self._catalog()), tuple(self._layers(scope))
+        known = self._decided.pop(layers, None)
+        if known is None or len(known.tools) != len(tools) or not all(map(operator.is_, known.tools, tools)):
+            known = _Decided(tools, _rows(tools, layers))
+        self._decided[layers] = known
+        if len(self._decided) > KEPT:
+            self._decided.popitem(last=False)
+        return known.rows
 
     def specs(self, scope: Scope) -> tuple[ToolSpec, ...]:
         """What the model is told: the tools it may call, in an order that never changes by itself."""
@@ -203,6 +219,13 @@ class Pipeline:
         body = {"status": "failed", "error": text, "errorKind": kind, **known}
         content: Content = (Text(clip(text, MAX_TEXT)[0]),)
         return ToolResult(call.id, call.name, content, self._clock.now_ms(), is_error=True, details=body)
+
+
+def _rows(tools: tuple[Tool, ...], layers: tuple[Layer, ...]) -> tuple[Row, ...]:
+    named: dict[str, Tool] = {}
+    for tool in tools:
+        named.setdefault(tool.info.name, tool)
+    return tuple(Row(tool.info, policy.decide(_face(tool.info), layers)) for tool in named.values())
 
 
 def fitted(tool: Tool, call: ToolCall) -> ToolCall:
