@@ -172,7 +172,7 @@ class Inbox:
         stored = connection.execute(_INSERT, values + stamps).fetchone()
         if stored is None:
             return None, str(connection.execute(_SAME, once).fetchone()[0]), []
-        passed(connection, row.received_at, (row.id,), "received" if row.state == "pending" else "ignored", row.why)
+        passed(connection, row.received_at, (row.id,), _FIRST[row.state == "pending"], detail=row.why)
         return int(stored[0]), row.id, self._evict(connection, row, once)
 
     def _evict(self, connection: Connection, row: InboxRow, once: Once) -> list[str]:
@@ -201,6 +201,8 @@ class Inbox:
             self._seen.popitem(last=False)
 
 
+_FIRST: Final = {True: "received", False: "ignored"}
+
 _STATIONS: Final[dict[InboxMove, str]] = {
     "adopt": "adopted",
     "finish": "done",
@@ -228,7 +230,7 @@ def move(connection: Connection, change: InboxMove, row_id: str, now: int, **val
     sets = ", ".join(f"{column}=?" for column in values)
     connection.execute(f"UPDATE inbox SET {sets} WHERE id=?", (*values.values(), row_id))
     if station := _STATIONS.get(change):
-        passed(connection, now, (row_id,), station, str(values.get("why", "") or values.get("run_id", "")))
+        passed(connection, now, (row_id,), station, detail=str(values.get("why", "") or values.get("run_id", "")))
     return found(connection, row_id)
 
 

@@ -77,9 +77,9 @@ class Outbox:
 
         def work(connection: Connection) -> list[OutboxRow]:
             for draft in sorted(messages, key=lambda draft: draft.position):
-                _insert(connection, draft, _last(connection) + STRIDE, inbox_id or "", now)
+                _insert(connection, draft, _last(connection) + STRIDE, now, inbox_id=inbox_id or "")
             if inbox_id and messages:
-                passed(connection, now, also, "written", f"in one answer with {inbox_id}")
+                passed(connection, now, also, "written", detail=f"in one answer with {inbox_id}")
             _finish(connection, answered, why, now)
             return [_found(connection, draft.key) for draft in messages]
 
@@ -115,7 +115,7 @@ class Outbox:
         def work(connection: Connection) -> list[OutboxRow]:
             if drafts:
                 return _replace(connection, row, drafts, now)
-            return [_apply(connection, row, effect, fault, now)]
+            return [_apply(connection, row, effect, now, message=fault.message)]
 
         self._told(await self._db.write(work))
         return effect
@@ -203,11 +203,11 @@ def cut(row: OutboxRow, effect: Split | Unload) -> Sequence[Draft]:
     return [*(replace(part, buttons=()) for part in parts[:-1]), replace(parts[-1], buttons=draft.buttons)]
 
 
-def _insert(connection: Connection, draft: Draft, place: int, inbox_id: str, now: int) -> None:
+def _insert(connection: Connection, draft: Draft, place: int, now: int, *, inbox_id: str) -> None:
     address = draft.address
     values = (place, draft.key, address.channel, address.account, address.chat, address.thread, now, now, inbox_id)
     if connection.execute(_INSERT, (*values, packed(draft))).rowcount:
-        passed(connection, now, (draft.key,), "written", draft.purpose)
+        passed(connection, now, (draft.key,), "written", detail=draft.purpose)
 
 
 def _last(connection: Connection) -> int:
@@ -228,7 +228,7 @@ def _replace(connection: Connection, row: OutboxRow, drafts: Sequence[Draft], no
     for offset, draft in enumerate(drafts[1:], start=1):
         keys.append(_free(connection, draft.key))
         place = _behind(connection, row.place, offset)
-        _insert(connection, replace(draft, key=keys[-1]), place, row.inbox_id, now)
+        _insert(connection, replace(draft, key=keys[-1]), place, now, inbox_id=row.inbox_id)
     _move(connection, "release", row, now, stage=0, reason="")
     return [_found(connection, key) for key in keys]
 
@@ -249,18 +249,18 @@ def _behind(connection: Connection, place: int, offset: int) -> int:
     return wanted
 
 
-def _apply(connection: Connection, row: OutboxRow, effect: Effect, fault: SendFailed, now: int) -> OutboxRow:
+def _apply(connection: Connection, row: OutboxRow, effect: Effect, now: int, *, message: str) -> OutboxRow:
     match effect:
         case Again(at_ms, tries):
-            return _move(connection, "release", row, now, due=at_ms, tries=tries, reason=fault.message)
+            return _move(connection, "release", row, now, due=at_ms, tries=tries, reason=message)
         case Degrade(stage):
-            return _move(connection, "release", row, now, stage=stage, reason=fault.message)
+            return _move(connection, "release", row, now, stage=stage, reason=message)
         case Doubt():
-            return _move(connection, "doubt", row, now, reason=fault.message)
+            return _move(connection, "doubt", row, now, reason=message)
         case Dead(reason):
-            return _move(connection, "bury", row, now, reason=f"{reason}: {fault.message}")
+            return _move(connection, "bury", row, now, reason=f"{reason}: {message}")
         case Hold() | Split() | Unload():
-            return _move(connection, "release", row, now, reason=fault.message)
+            return _move(connection, "release", row, now, reason=message)
 
 
 _STATIONS: Final[dict[OutboxMove, str]] = {
@@ -283,7 +283,7 @@ def _move(connection: Connection, change: OutboxMove, row: OutboxRow, now: int, 
     sets = ", ".join(f"{column}=?" for column in values)
     connection.execute(f"UPDATE outbox SET {sets} WHERE key=?", (*values.values(), row.key))
     detail = str(values.get("platform_id") or values.get("reason") or "")
-    passed(connection, now, (row.key,), "degraded" if values.get("stage") else _STATIONS[change], detail)
+    passed(connection, now, (row.key,), "degraded" if values.get("stage") else _STATIONS[change], detail=detail)
     return _found(connection, row.key)
 
 

@@ -68,7 +68,7 @@ _OF = (
 )
 
 
-def passed(connection: Connection, at_ms: int, messages: Iterable[str], station: str, detail: str = "") -> None:
+def passed(connection: Connection, at_ms: int, messages: Iterable[str], station: str, *, detail: str = "") -> None:
     """Note, within a transaction, that these messages passed a station."""
     connection.executemany(_PASS, [(message, at_ms, station, detail[:DETAIL]) for message in messages])
 
@@ -86,7 +86,7 @@ class Timeline:
 
     async def note_all(self, messages: Iterable[str], station: str, detail: str = "") -> None:
         now, named = self._clock.now_ms(), tuple(messages)
-        await self._db.write(lambda connection: passed(connection, now, named, station, detail))
+        await self._db.write(lambda connection: passed(connection, now, named, station, detail=detail))
 
     async def timeline(self, row_id: str, limit: int = 500) -> list[Station]:
         """All stations of the inbox row `row_id` and of its answers; or of one outbox key."""
