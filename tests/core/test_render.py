@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from garra.core.markup import Block, Document, Span
-from garra.core.render import Writer, escaped, fenced, render, ticked
+from garra.core.render import SIMPLER, Writer, escaped, fenced, render, ticked
 
 LIST: Document = (
     Block(spans=(Span("one"),), depth=1, marker="•"),
@@ -78,6 +78,13 @@ def test_links_in_each_format() -> None:
     assert render(document, "markdown") == '[**a\\|b**](<https://e.org/?x="1"&y=%3C|%3E>) c (x:y)'
     assert render(document, "plain") == 'a|b (https://e.org/?x="1"&y=<|>) c (x:y)'
     assert render((Block(spans=(Span("https://e.org", (), "https://e.org"),)),), "markdown") == "<https://e.org>"
+
+
+def test_a_simpler_kind_for_who_refuses_the_better_one() -> None:
+    spans = (Span("a", ("bold",)), Span("b", ("spoiler",)), Span("c", (), "https://e.org/?a&b"))
+    document = (Block(spans=spans, quote=1), Block("code", code="<", info="py"))
+    assert render(document, SIMPLER["telegram-html"]) == ("&gt; <b>a</b>bc (https://e.org/?a&amp;b)\n\n<pre>&lt;</pre>")
+    assert Writer("telegram-basic").length(document[0], "utf16") == len("> abc (https://e.org/?a&b)")
 
 
 def test_code_between_marks_that_are_longer_than_its_own() -> None:

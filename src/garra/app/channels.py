@@ -17,6 +17,7 @@ from garra.config import view
 from garra.config.sections import Config
 from garra.core import redact
 from garra.core.errors import GarraError
+from garra.core.ids import SessionKey
 from garra.domains.access.allowlist import Accounts
 from garra.domains.access.pairing import Pairing
 from garra.domains.delivery.accounts import LinkKey, Setup
@@ -141,7 +142,7 @@ class Channels:
             clock=house.clock,
             spawn=house.spawn,
             workspace=lambda agent: str(house.paths.workspace(agent, house.live.config)),
-            halt=house.supervisor.stop,
+            halt=lambda key: house.supervisor.stop(SessionKey(key)),
             warn=log.warning,
             attachments=Fetched(self._media, self._couriers.channel),
             version=__version__,

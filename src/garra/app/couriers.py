@@ -26,15 +26,12 @@ log = logging.getLogger(__name__)
 
 class Steady:
     """An account's channel, whichever object serves it now: a link made anew has a new one. `first` answers until then,
-    and may also have what some channels have and others do not (`edit`, `delete`, `react`, `type`).
+    and tells the platform's limits; what some channels have and others do not (`edit`, `react`) is found as theirs.
     """
 
     def __init__(self, first: Channel, now: Callable[[], Channel | None]) -> None:
         self._first, self._now = first, now
-
-    @property
-    def limits(self) -> Limits:
-        return self._channel.limits
+        self.limits: Limits = first.limits
 
     async def run(self, receive: Receive, pulse: Pulse) -> None:
         """A link runs its own channel; this one is for sending."""
@@ -145,7 +142,7 @@ class Couriers:
     def _post(self, address: Address) -> _Post | None:
         return self._posts.get(LinkKey(address.channel, address.account))
 
-    def _heard(self, key: LinkKey, up: bool) -> None:
+    def _heard(self, key: LinkKey, up: bool) -> None:  # noqa: FBT001 - a listener's form
         post = self._posts.get(key)
         if post is not None:
             post.courier.up() if up else post.courier.down()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from garra.core import html
-from garra.core.inline import Pair, Pen, same, write
+from garra.core.inline import Pair, Pen, labelled, same, write
 from garra.core.markup import Block, Document, Mark, Span, Unit, grid, size
 
 RAW = 4
@@ -27,8 +27,8 @@ def _plainly(text: str, _: int) -> str:
     return text
 
 
-def _pointed(text: str, level: int) -> str:
-    mark = "> " * level
+def _pointed(text: str, level: int, point: str = "> ") -> str:
+    mark = point * level
     return "\n".join((mark + line).rstrip() for line in text.split("\n"))
 
 
@@ -104,6 +104,16 @@ _TELEGRAM = Style(
     loud=True,
     deep=False,
     counted=Style(Pen({}, link=_label), quote=_plainly, deep=False),
+)
+
+_BASIC = replace(
+    _TELEGRAM,
+    pen=Pen(
+        {mark: pair for mark, pair in _TELEGRAM.pen.marks.items() if mark != "spoiler"}, _tagged, labelled, _tagged
+    ),
+    fence=lambda code, _: f"<pre>{_tagged(code)}</pre>",
+    quote=lambda text, level: _pointed(text, level, "&gt; "),
+    counted=Style(Pen({}), deep=False),
 )
 
 _LINE = re.compile(r"^(\s*\d*)(?=[#>+\-=.)])", re.M)
@@ -208,9 +218,13 @@ _IRC = Style(
 )
 _PLAIN = Style(Pen({}))
 
+SIMPLER: Mapping[str, str] = {"telegram-html": "telegram-basic"}
+"""A format's simpler kind, which a platform takes as the same format: the next try, where it refused the first."""
+
 STYLES: Mapping[str, Style] = {
     "plain": _PLAIN,
     "telegram-html": _TELEGRAM,
+    "telegram-basic": _BASIC,
     "slack-mrkdwn": _SLACK,
     "discord-md": _DISCORD,
     "markdown": _MARKDOWN,

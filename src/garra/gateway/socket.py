@@ -1,8 +1,9 @@
 """One WebSocket as bytes: upgrade, whole messages in, whole messages out, and never more in memory than allowed.
 
 The framing is the `websockets` library's sans-I/O protocol under uvicorn's server; there is no task, no queue and no
-compression context per connection, so an idle one costs little. What is written while the other side does not read
-waits here: droppable events are dropped early, and who holds back too much is cut.
+compression context per connection, so an idle one costs little. What is said in one go of the loop leaves in one write.
+What is written while the other side does not read waits here: droppable events are dropped early, and who holds back
+too much is cut.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ EVENT_BYTES: Final = 8 << 20
 """Above this many waiting bytes another event cuts the connection; responses may fill `frames.BUFFERED_BYTES`."""
 
 JOIN_BYTES: Final = 16 << 10
-"""Up to this size parts are copied into one write; above it they are written side by side, and stay shared."""
+"""Up to this size messages are copied into one write; the parts of a larger one are written side by side, and stay
+shared."""
 
 GRACE_S: Final = 5.0
 
@@ -70,6 +72,7 @@ class Socket(asyncio.Protocol):
         "_crowd",
         "_guest",
         "_held",
+        "_joined",
         "_paused",
         "_pieces",
         "_pong",
@@ -88,6 +91,7 @@ class Socket(asyncio.Protocol):
         self._guest: Guest | None = None
         self._held: deque[tuple[bytes, ...]] | None = None
         self._waiting = 0
+        self._joined: bytearray | None = None
         self._paused = False
         self._closing = False
         self._pieces: bytearray | None = None
@@ -104,7 +108,7 @@ class Socket(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._closing = True
         self._crowd.discard(self)
-        self._held = None
+        self._held = self._joined = None
         if self._timer:
             self._timer.cancel()
         if self._guest:
@@ -120,6 +124,7 @@ class Socket(asyncio.Protocol):
         self._flush()
 
     def _flush(self) -> None:
+        self._spill()
         output = self._wire.data_to_send()
         ending = self._closing or self._wire.close_rcvd or self._wire.parser_exc
         if output and self._paused and not ending:
@@ -188,7 +193,7 @@ class Socket(asyncio.Protocol):
     @property
     def buffered(self) -> int:
         """Bytes that wait for the other side to read."""
-        return self._waiting + self._transport.get_write_buffer_size()
+        return self._waiting + len(self._joined or b"") + self._transport.get_write_buffer_size()
 
     def send(self, *parts: bytes, droppable: bool = False, limit: int = EVENT_BYTES) -> None:
         """One text message of these parts. Never blocks; nothing happens on a closing socket."""
@@ -201,10 +206,23 @@ class Socket(asyncio.Protocol):
 
     def _write(self, parts: tuple[bytes, ...]) -> None:
         size = sum(map(len, parts))
-        if size <= JOIN_BYTES:
-            self._transport.write(b"".join((_head(size), *parts)))
-        else:
+        if size > JOIN_BYTES:
+            self._spill()
             self._transport.writelines((_head(size), *parts))
+            return
+        if self._joined is None:
+            self._joined = bytearray()
+            asyncio.get_running_loop().call_soon(self._spill)
+        for part in (_head(size), *parts):
+            self._joined += part
+        if len(self._joined) > JOIN_BYTES:
+            self._spill()
+
+    def _spill(self) -> None:
+        """Write what was joined; before anything else that is written."""
+        joined, self._joined = self._joined, None
+        if joined and not self._transport.is_closing():
+            self._transport.write(joined)
 
     def _hold(self, parts: tuple[bytes, ...], droppable: bool, limit: int) -> None:  # noqa: FBT001 - two facts of send
         if droppable and self._waiting > DROP_BYTES:
@@ -227,6 +245,7 @@ class Socket(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._paused = False
         if self._pong:
+            self._spill()
             self._transport.write(self._pong)
             self._pong = b""
         while self._held and not self._paused:
@@ -237,6 +256,7 @@ class Socket(asyncio.Protocol):
     def ping(self) -> None:
         """A ping with an empty payload."""
         if not self._closing:
+            self._spill()
             self._wire.send_ping(b"")
             self._transport.write(b"".join(self._wire.data_to_send()))
 

@@ -18,8 +18,8 @@ from garra.core.messages import Assistant
 from garra.core.outward import outward
 from garra.core.pieces import pieces
 from garra.core.progress import mood
-from garra.domains.delivery.draft import Draft, Form
-from garra.domains.delivery.replies import Settings, frame
+from garra.domains.delivery.draft import Draft
+from garra.domains.delivery.replies import Settings, forms, frame
 from garra.domains.delivery.signs import MOODS, Reaction, Typing
 from garra.domains.delivery.window import Stage, Window, landed
 from garra.sdk.channel import Address
@@ -141,7 +141,7 @@ class _Line:
             Draft(
                 f"out:{self._run_id}:{number}",
                 self._address,
-                tuple(Form(*pair) for pair in zip(held.formats, piece.texts, strict=True)),
+                forms(piece, held.formats),
                 reply_to=to if number == 0 or self._settings.anchor == "all" else "",
                 position=number,
                 run_id=self._run_id,

@@ -13,6 +13,7 @@ from garra.core.outward import outward
 from garra.core.pieces import Frame, Piece, pieces
 from garra.core.progress import Mode
 from garra.core.progress import Settings as Progress
+from garra.core.render import SIMPLER, render
 from garra.domains.delivery.draft import Draft, Form
 from garra.sdk.channel import Address, Button, ChatKind, File, Limits
 
@@ -103,10 +104,7 @@ class Replies:
         ]
         text = settings.prefix + "\n\n".join(line for line in lines if line)
         formats = limits.formats or ("plain",)
-        cut = [
-            tuple(Form(name, words) for name, words in zip(formats, piece.texts, strict=True))
-            for piece in (self.pieces(text, limits, settings.limit) if text.strip() else ())
-        ]
+        cut = [forms(piece, formats) for piece in (self.pieces(text, limits, settings.limit) if text.strip() else ())]
         ladders = [*cut, ()] if sent else cut
         spoken = len(cut) - 1 if cut else 0
         to = gated.anchor or (anchor if gated.current or settings.anchor != "off" else "")
@@ -114,7 +112,7 @@ class Replies:
             Draft(
                 key=f"out:{run_id}:{extra.number + at}",
                 address=address,
-                forms=forms,
+                forms=ladder,
                 reply_to=to if at == 0 or settings.anchor == "all" else "",
                 buttons=extra.buttons if at == spoken else (),
                 files=sent if at == len(cut) else (),
@@ -122,8 +120,18 @@ class Replies:
                 run_id=run_id,
                 edits=extra.window if at == 0 and cut else "",
             )
-            for at, forms in enumerate(ladders)
+            for at, ladder in enumerate(ladders)
         ]
+
+
+def forms(piece: Piece, formats: Sequence[str]) -> tuple[Form, ...]:
+    """The ladder of one message, best form first. Between a format and the next stands its simpler kind, if it differs."""
+    out: list[Form] = []
+    for name, text in zip(formats, piece.texts, strict=True):
+        out.append(Form(name, text))
+        simple = render(piece.document, SIMPLER[name]) if name in SIMPLER else text
+        out += [Form(name, simple)] if simple != text else []
+    return tuple(out)
 
 
 def frame(limits: Limits, limit: int = 0) -> Frame:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol, cast
 
 from garra.core import progress
-from garra.core.errors import Conflict, GarraError, NotFound
+from garra.core.errors import GarraError
 from garra.core.events import RunBody
 from garra.core.markup import Block, Document, Span, literal
 from garra.core.pieces import pieces
@@ -21,7 +21,6 @@ from garra.sdk.channel import Address, Channel, Deletes, Edits, Outbound, SendFa
 from garra.sdk.ports import Clock, Spawn, Task
 
 SETTLE_S = 5.0
-"""How long the answer waits for a change of the window that is on its way."""
 EDIT_S = 20.0
 PATIENCE = 3
 STOPPED = "Stopped."
@@ -45,7 +44,10 @@ def _same(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What previews of one account work with. `read` makes a document of Markdown, `clean` blots secrets out."""
+    """What previews of one account work with. `read` makes a document of Markdown, `clean` blots secrets out.
+
+    `settle_s` is how long an answer waits for a change of its window that is on its way.
+    """
 
     channel: Channel
     outbox: Box
@@ -54,6 +56,7 @@ class Stage:
     spawn: Spawn
     read: Read
     clean: Callable[[str], str] = _same
+    settle_s: float = SETTLE_S
 
 
 async def landed(stage: Stage, drafts: Sequence[Draft]) -> list[OutboxRow]:
@@ -75,7 +78,7 @@ async def landed(stage: Stage, drafts: Sequence[Draft]) -> list[OutboxRow]:
 
 
 class Window:
-    """A run's window. It never raises and never holds up the answer for longer than `SETTLE_S`."""
+    """A run's window. It never raises and never holds up the answer for longer than `settle_s`."""
 
     def __init__(self, stage: Stage, run_id: str, address: Address, settings: Settings, *, anchor: str = "") -> None:
         self._stage, self._address, self._settings, self._anchor = stage, address, settings, anchor
@@ -125,12 +128,12 @@ class Window:
         """Take it back, if it waits for the link."""
         try:
             await self._stage.outbox.drop(self._key)
-        except (Conflict, NotFound):
+        except GarraError:
             return
 
     async def _quiet(self) -> None:
         try:
-            async with asyncio.timeout(SETTLE_S):
+            async with asyncio.timeout(self._stage.settle_s):
                 await self._idle.wait()
         except TimeoutError:
             if not self._id:
@@ -142,7 +145,7 @@ class Window:
         """The window that an earlier process opened for this run."""
         try:
             row = await self._stage.outbox.get(self._key)
-        except NotFound:
+        except GarraError:
             return ""
         if row.state == "sent":
             self._id = row.platform_id
