@@ -142,7 +142,7 @@ class Channels:
             clock=house.clock,
             spawn=house.spawn,
             workspace=lambda agent: str(house.paths.workspace(agent, house.live.config)),
-            halt=lambda key: house.supervisor.stop(SessionKey(key)),
+            halt=lambda key: house.supervisor.stop(SessionKey(key), background=True),
             warn=log.warning,
             attachments=Fetched(self._media, self._couriers.channel),
             version=__version__,

@@ -34,7 +34,7 @@ from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
-from garra.gateway.methods import status
+from garra.gateway.methods import pairing, status
 from garra.gateway.opening import Opening
 from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
@@ -147,6 +147,7 @@ class _Resident:
         with trace.step("channels"):
             channels = self.channels = Channels(house)
             host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
+            self.stack.callback(pairing.watch(host))
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
         found.spawn(live.watch(), "configuration watch")

@@ -22,6 +22,8 @@ EVENTS: Final[Mapping[str, Scope]] = {
     "agent": READ,
     "chat": READ,
     "chat.send_timing": READ,
+    "channels.pairing.requested": PAIRING,
+    "channels.pairing.resolved": PAIRING,
     "config.changed": READ,
     "cron": READ,
     "device.pair.requested": PAIRING,
@@ -45,6 +47,8 @@ EVENTS: Final[Mapping[str, Scope]] = {
 
 EMITTED: Final = (
     "agent",
+    "channels.pairing.requested",
+    "channels.pairing.resolved",
     "chat",
     "connect.challenge",
     "device.pair.requested",

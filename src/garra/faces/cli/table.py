@@ -56,6 +56,8 @@ COMMANDS = (
             ("send", "--to", "--message", "--media", "--channel", "--account", "--thread", "--dry-run", "--json")),
     Command("devices", "who may connect: list, approve, reject, revoke, rotate", "garra.faces.cli.devices",
             ("list", "approve", "reject", "revoke", "rotate")),
+    Command("pairing", "strangers who wrote to a chat account: let one in", "garra.faces.cli.pairing",
+            ("list", "approve", "dismiss", "revoke")),
     Command("doctor", "find what is wrong, say how to mend it (--fix)", "garra.faces.cli.doctor",
             ("--fix", "--json")),
     Command("plugins", "what is installed and on; write a new one", "garra.faces.cli.plugins", ("list", "new")),
