@@ -113,7 +113,9 @@ async def test_answers_that_nobody_reads_are_bounded_too(tmp_path: Path) -> None
 async def test_pings_of_a_reader_that_stopped_cost_nothing(tmp_path: Path) -> None:
     ping = b"\x89\xfdmask" + b"p" * 125
     async with running(tmp_path) as house, stalled(house) as (slow, peer):
-        flood(house, 5, {"state": "final", "text": PIECE})
+        while not peer.socket.buffered:
+            flood(house, 1, {"state": "final", "text": PIECE})
+            await asyncio.sleep(0.01)
         before = peer.socket.buffered
         for _ in range(20):
             slow.socket.transport.write(ping * 1000)
@@ -160,3 +162,14 @@ async def test_a_stalled_reader_does_not_hold_up_the_farewell(tmp_path: Path) ->
 )
 def test_which_events_may_be_missed(event: str, payload: Any, dropped: bool) -> None:
     assert passing(event, payload) is dropped
+
+
+async def test_what_is_said_in_one_go_arrives_in_order_and_before_the_farewell(tmp_path: Path) -> None:
+    async with running(tmp_path) as house, guest(house) as reader:
+        [peer] = house.gateway.hub.peers.values()
+        for text in (*["small"] * 60, PIECE, "small", PIECE, *["y" * 1000] * 40):
+            flood(house, 1, {"state": "final", "text": text})
+        peer.end(1001, "going")
+        numbers = [(await reader.event("chat"))["seq"] for _ in range(103)]
+        assert numbers == list(range(numbers[0], numbers[0] + 103))
+        assert await reader.closed() == (1001, "going")

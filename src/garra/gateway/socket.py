@@ -245,7 +245,6 @@ class Socket(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._paused = False
         if self._pong:
-            self._spill()
             self._transport.write(self._pong)
             self._pong = b""
         while self._held and not self._paused:
