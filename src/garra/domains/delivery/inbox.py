@@ -11,7 +11,7 @@ import msgspec
 
 from garra.core.errors import Conflict, NotFound
 from garra.core.spool import INBOX_MOVES, InboxMove, InboxState, Waiting, evicted, name
-from garra.domains.delivery.store import Store, packed
+from garra.domains.delivery.store import FIELDS, Store, packed
 from garra.domains.delivery.timeline import passed
 from garra.io.store.db import Connection
 from garra.sdk.channel import Ignored, Inbound
@@ -182,7 +182,7 @@ class Inbox:
             move(connection, "bury", row_id, row.received_at, why=f"over {self._cap} messages of its chat were waiting")
         return list(lost)
 
-    async def _move(self, change: InboxMove, row_id: str, **values: object) -> InboxRow:
+    async def _move(self, change: InboxMove, row_id: str, **values: Any) -> InboxRow:
         now = self._clock.now_ms()
         return await self._db.write(lambda connection: move(connection, change, row_id, now, **values))
 
@@ -213,7 +213,7 @@ _STATIONS: Final[dict[InboxMove, str]] = {
 }
 
 
-def move(connection: Connection, change: InboxMove, row_id: str, now: int, **values: object) -> InboxRow:
+def move(connection: Connection, change: InboxMove, row_id: str, now: int, **values: Any) -> InboxRow:
     """Make one move of the table, within a transaction. What is done stays done, without a word.
 
     Raises Conflict for a move that the row's state does not know, NotFound for no row.
@@ -230,8 +230,9 @@ def move(connection: Connection, change: InboxMove, row_id: str, now: int, **val
     sets = ", ".join(f"{column}=?" for column in values)
     connection.execute(f"UPDATE inbox SET {sets} WHERE id=?", (*values.values(), row_id))
     if station := _STATIONS.get(change):
-        passed(connection, now, (row_id,), station, detail=str(values.get("why", "") or values.get("run_id", "")))
-    return found(connection, row_id)
+        detail = str(values.get("why", "") or values.get("run_id", ""))
+        passed(connection, now, (row_id,), station, detail=detail)
+    return replace(row, **{FIELDS.get(column, column): value for column, value in values.items()})
 
 
 _DONE_BY: Final[dict[InboxMove, str]] = {

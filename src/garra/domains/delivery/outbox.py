@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from garra.core.errors import Conflict, NotFound
 from garra.core.spool import (
@@ -23,7 +23,7 @@ from garra.core.spool import (
 )
 from garra.domains.delivery import inbox
 from garra.domains.delivery.draft import COLUMNS, Draft, Form, OutboxRow, divided, read
-from garra.domains.delivery.store import Store, packed
+from garra.domains.delivery.store import FIELDS, Store, packed
 from garra.domains.delivery.timeline import TOGETHER, passed
 from garra.io.store.db import Connection
 from garra.sdk.channel import SendFailed
@@ -95,8 +95,7 @@ class Outbox:
         now = self._clock.now_ms()
 
         def work(connection: Connection) -> list[OutboxRow]:
-            current = [_found(connection, row.key) for row in rows]
-            return [_move(connection, "claim", row, now) for row in current if row.state == "pending"]
+            return [_move(connection, "claim", row, now) for row in rows if _pending(connection, row)]
 
         return self._told(await self._db.write(work, durable=True))
 
@@ -175,7 +174,7 @@ class Outbox:
         query = f"SELECT {COLUMNS} FROM outbox WHERE inbox_id=:id OR inbox_id IN ({TOGETHER}) ORDER BY place"
         return await self._db.read(lambda c: [read(row) for row in c.execute(query, {"id": inbox_id})])
 
-    async def _change(self, change: OutboxMove, key: str, **values: object) -> OutboxRow:
+    async def _change(self, change: OutboxMove, key: str, **values: Any) -> OutboxRow:
         now = self._clock.now_ms()
         row = await self._db.write(lambda c: _move(c, change, _found(c, key), now, **values))
         return self._told([row])[0]
@@ -274,17 +273,22 @@ _STATIONS: Final[dict[OutboxMove, str]] = {
 }
 
 
-def _move(connection: Connection, change: OutboxMove, row: OutboxRow, now: int, **values: object) -> OutboxRow:
+def _move(connection: Connection, change: OutboxMove, row: OutboxRow, now: int, **values: Any) -> OutboxRow:
     """Make one move of the table, within a transaction. Raises Conflict for one that the state does not know."""
     state = OUTBOX_MOVES[change].get(row.state)
     if state is None:
         raise Conflict(f"message {row.key} is {row.state}: it cannot become {_STATIONS[change]}")
-    values |= {"state": state, "updated": now}
-    sets = ", ".join(f"{column}=?" for column in values)
-    connection.execute(f"UPDATE outbox SET {sets} WHERE key=?", (*values.values(), row.key))
+    columns = values | {"state": state, "updated": now}
+    sets = ", ".join(f"{column}=?" for column in columns)
+    connection.execute(f"UPDATE outbox SET {sets} WHERE key=?", (*columns.values(), row.key))
     detail = str(values.get("platform_id") or values.get("reason") or "")
     passed(connection, now, (row.key,), "degraded" if values.get("stage") else _STATIONS[change], detail=detail)
-    return _found(connection, row.key)
+    return replace(row, **{FIELDS.get(column, column): value for column, value in columns.items()})
+
+
+def _pending(connection: Connection, row: OutboxRow) -> bool:
+    query = "SELECT 1 FROM outbox WHERE key=? AND state='pending'"
+    return connection.execute(query, (row.key,)).fetchone() is not None
 
 
 def _found(connection: Connection, key: str) -> OutboxRow:

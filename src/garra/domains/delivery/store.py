@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -19,6 +19,10 @@ class Store(Protocol):
     async def write(self, work: Callable[[Connection], T], *, durable: bool = False) -> T: ...
 
     async def read(self, work: Callable[[Connection], T]) -> T: ...
+
+
+FIELDS: Final = {"updated": "updated_at", "due": "due_at"}
+"""Columns that a row's field has another name for."""
 
 
 def packed(value: Any) -> str:
