@@ -181,10 +181,10 @@ def route(rows: Sequence[Binding], spot: Spot, settings: Settings) -> Route:
     agent = binding.agent if binding else keys.agent_id(settings.default)
     scope = (binding.dm_scope if binding else None) or settings.dm_scope or "per-channel-peer"
     groups = (binding.group_scope if binding else "") or settings.group_scope
-    return Route(agent, session(agent, spot, settings, scope, groups), name, scope)
+    return Route(agent, session(agent, spot, settings, scope, groups=groups), name, scope)
 
 
-def session(agent: str, spot: Spot, settings: Settings, scope: keys.Scope, groups: str = "per-group") -> SessionKey:
+def session(agent: str, spot: Spot, settings: Settings, scope: keys.Scope, *, groups: str = "per-group") -> SessionKey:
     """The session of `spot` with one agent."""
     if spot.kind == "direct":
         sender = keys.Sender(spot.channel, spot.account, spot.peer)

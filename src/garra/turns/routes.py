@@ -70,7 +70,7 @@ class Routes:
             replace(
                 route,
                 agent=agent,
-                key=routing.session(agent, place, settings, route.scope, settings.group_scope),
+                key=routing.session(agent, place, settings, route.scope, groups=settings.group_scope),
                 level="broadcast",
             )
             for agent in named
