@@ -149,7 +149,9 @@ async def test_the_originals_own_action_is_understood(post: Post) -> None:
 async def test_messages_are_listed_shown_retried_and_dropped(post: Post) -> None:
     row_id = (await post.desk.inbox.accept(inbound(text="why?"))).row_id
     await post.desk.inbox.bury(row_id, "no model answers")
-    (row,) = (await post.call("messages.list", {"state": "dead"}))["messages"]
+    listed = await post.call("messages.list", {"state": "dead"})
+    assert listed["unfinished"] == [{"channel": "test", "accountId": "main", "in.dead": 1}]
+    (row,) = listed["messages"]
     assert (row["id"], row["reason"], row["sender"]) == (row_id, "no model answers", {"id": "u1", "name": "Ann"})
     found = await post.call("messages.get", {"id": row_id[:-4]})
     assert [station["station"] for station in found["timeline"]] == ["received", "dead"]
@@ -186,6 +188,7 @@ async def test_the_commands_tell_a_messages_story(post: Post, capfd: pytest.Capt
     assert await post.command(messages.run, "list") == 0
     shown = capfd.readouterr().out
     assert row_id in shown
+    assert shown.startswith("test (main): 1 in dead\n")
     assert "\x1b[31m" not in shown
     assert await post.command(messages.run, "show", row_id) == 0
     story = capfd.readouterr().out

@@ -78,12 +78,21 @@ def _list(target: Target, asked: argparse.Namespace) -> int:
     found = quick.call(target, "messages.list", params, scopes=READ)
     if asked.json:
         output.say_json(found)
-    elif not found["messages"]:
+        return 0
+    for counts in found.get("unfinished", ()):
+        output.say(_counted(counts))
+    if not found["messages"]:
         output.say("No message.")
     else:
         rows = [_line(row) for row in found["messages"]]
         output.say(output.table(rows, ("id", "when", "", "state", "chat", "text")))
     return 0
+
+
+def _counted(counts: Mapping[str, Any]) -> str:
+    """`telegram (default): 2 in pending, 1 out unsure`."""
+    states = (f"{count} {state.replace('.', ' ')}" for state, count in counts.items() if isinstance(count, int))
+    return f"{counts['channel']} ({counts['accountId']}): {', '.join(states)}"
 
 
 def _line(row: Mapping[str, Any]) -> tuple[str, ...]:

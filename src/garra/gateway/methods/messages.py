@@ -94,7 +94,13 @@ def desk(host: Host) -> Desk:
 
 async def listed(host: Host, caller: Caller, params: MessagesList) -> dict[str, Any]:
     query = Query(params.direction, params.state or "", params.channel, params.account_id, params.chat, params.limit)
-    return {"ts": host.clock.now_ms(), "messages": [shown(row) for row in await desk(host).ledger.rows(query)]}
+    ledger = desk(host).ledger
+    counts = [
+        {"channel": channel, "accountId": account, **states}
+        for (channel, account), states in sorted((await ledger.counts()).items())
+    ]
+    found = [shown(row) for row in await ledger.rows(query)]
+    return {"ts": host.clock.now_ms(), "messages": found, "unfinished": counts}
 
 
 async def got(host: Host, caller: Caller, params: MessageId) -> dict[str, Any]:
