@@ -69,7 +69,7 @@ def _linked(href: str, spans: Spans, pen: Pen) -> str:
     if not pen.linked_code:
         spans = tuple(replace(span, marks=()) if span.marks == ("code",) else span for span in spans)
     link = pen.link if href.lower().startswith(_KNOWN) else labelled
-    return link(href if link is pen.link else pen.escape(href), _marked(spans, pen), text)
+    return link(pen.escape(href) if link is labelled else href, _marked(spans, pen), text)
 
 
 def _marked(spans: Spans, pen: Pen) -> str:

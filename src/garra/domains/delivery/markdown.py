@@ -11,21 +11,57 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from markdown_it import MarkdownIt
+from markdown_it.parser_inline import ParserInline
 from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
+from markdown_it.utils import EnvType
 
 from garra.core.markup import Block, Document, Mark, Rows, Span, Spans, blank, literal
 
 _MARKS: dict[str, Mark] = {"strong": "bold", "em": "italic", "s": "strike"}
 _ORDER: tuple[Mark, ...] = ("bold", "italic", "strike", "spoiler", "code")
-_URL = re.compile(r"://[^\s<>\x00-\x1f\x7f\"`|]+")
+_URL = re.compile(r"://[^\s<>\x00-\x1f\x7f\"`|]{1,2048}")
 _SCHEME = re.compile(r"(?<![A-Za-z0-9])https?$", re.I)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_TRAILING = re.compile(r"[\s.,:;!?'*_~\]]+$")
+_TRAILING = ".,:;!?'*_~]"
+_WIDE = re.compile(
+    "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
+)
+
+
+class _State(StateInline):
+    """Marks count beside Chinese, Japanese and Korean letters too, where no space parts a word from a stop."""
+
+    def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803, FBT001 - the library's shape
+        found = super().scanDelims(start, canSplitWord)
+        end = start + found.length
+        before, after = self.src[start - 1 : start], self.src[end : end + 1]
+        if not canSplitWord or (found.can_open and found.can_close) or not before.strip() or not after.strip():
+            return found
+        opens = found.can_open or _WIDE.match(before) is not None
+        closes = found.can_close or _WIDE.match(after) is not None
+        return Scanned(opens, closes, found.length)
+
+
+class _Inline(ParserInline):
+    """As the library's, with a state of ours."""
+
+    def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
+        state = _State(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return state.tokens
 
 
 class _Parser(MarkdownIt):
     """Addresses are kept as they were written."""
+
+    def __init__(self) -> None:
+        super().__init__("commonmark", {"html": False})
+        self.inline = _Inline()
+        self.configure("commonmark", {"html": False})
 
     def normalizeLink(self, url: str) -> str:  # noqa: N802 - the library's name
         return quote(url, safe=";/?:@&=+$,-_.!~*'()#%[]{}|^\\")
@@ -38,7 +74,7 @@ def _address(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the li
     """`https://…` where it stands in a text, before `*` and `_` in it are taken for marks."""
     if not state.src.startswith("://", state.pos) or state.linkLevel:
         return False
-    scheme = _SCHEME.search(state.pending)
+    scheme = _SCHEME.search(state.pending[-len(" https") :])
     found = _URL.match(state.src, state.pos, state.posMax)
     if scheme is None or found is None:
         return False
@@ -46,7 +82,7 @@ def _address(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the li
     if len(rest) <= len("://"):
         return False
     if not silent:
-        state.pending = state.pending[: scheme.start()]
+        state.pending = state.pending.removesuffix(scheme.group())
         token = state.push("address", "", 0)
         token.content = scheme.group() + rest
     state.pos += len(rest)
@@ -56,7 +92,7 @@ def _address(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the li
 def _trimmed(url: str) -> str:
     """Without what belongs to the sentence: its stops, and a closing bracket that was opened outside."""
     while True:
-        short = _TRAILING.sub("", url)
+        short = url.rstrip(_TRAILING)
         if short.endswith(")") and short.count(")") > short.count("("):
             short = short[:-1]
         if short == url:
@@ -66,7 +102,7 @@ def _trimmed(url: str) -> str:
 
 def parser() -> MarkdownIt:
     """The parser: CommonMark, tables, strike-through; no HTML."""
-    made = _Parser("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made = _Parser().enable(["table", "strikethrough"])
     made.inline.ruler.before("linkify", "address", _address)
     return made
 

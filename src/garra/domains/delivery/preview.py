@@ -42,7 +42,7 @@ class Preview:
     def __init__(self, stage: Stage, run_id: str, address: Address, settings: Settings, *, anchor: str = "") -> None:
         self._settings = settings
         self._run_id = run_id
-        self._line = None if settings.blocks is None else _Line(stage, run_id, address, settings, anchor)
+        self._line = None if settings.blocks is None else _Line(stage, run_id, address, settings, anchor=anchor)
         self._window = Window(stage, run_id, address, settings, anchor=anchor)
         self._typing = Typing(stage.channel, address, clock=stage.clock, spawn=stage.spawn)
         self._reaction = Reaction(stage.channel, address, anchor, clock=stage.clock, spawn=stage.spawn)
@@ -84,7 +84,7 @@ class Preview:
 class _Line:
     """Blocks of an answer on their way, one after the other."""
 
-    def __init__(self, stage: Stage, run_id: str, address: Address, settings: Settings, anchor: str) -> None:
+    def __init__(self, stage: Stage, run_id: str, address: Address, settings: Settings, *, anchor: str) -> None:
         self._stage, self._run_id, self._address, self._settings, self._anchor = (
             stage,
             run_id,

@@ -125,7 +125,7 @@ class Replies:
 
 
 def forms(piece: Piece, formats: Sequence[str]) -> tuple[Form, ...]:
-    """The ladder of one message, best form first. Between a format and the next stands its simpler kind, if it differs."""
+    """The ladder of one message, best form first; behind a format stands its simpler kind, if it differs."""
     out: list[Form] = []
     for name, text in zip(formats, piece.texts, strict=True):
         out.append(Form(name, text))
