@@ -27,6 +27,10 @@ _HALF = re.compile(r"<\s*/?\s*(?:antml:)?(?:thi|tho|reas|tool_|func|invo)[a-z_:]
 _CALL_KEYS = frozenset({"name", "arguments", "parameters", "id", "type", "function", "tool", "input", "tool_calls"})
 
 
+_TOKEN = 64
+"""A text that is longer is more than a bare control word, whatever stands around it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outward:
     """Words that may leave. `anchor` is the message they ask to be an answer to; `current` asks for the one at hand."""
@@ -38,11 +42,11 @@ class Outward:
 
 def outward(text: str) -> Outward:
     """What of a whole answer may leave; its text is empty when nothing may."""
-    visible_text, _ = reply.split(text)
+    visible_text = reply.split(text)[0] if "<" in text else text
     anchor, current = "", False
     out: list[str] = []
     at = 0
-    for found in _GATE.finditer(visible_text):
+    for found in _GATE.finditer(visible_text) if "<" in text or "[" in text else ():
         if found["code"]:
             continue
         out.append(visible_text[at : found.start()])
@@ -51,7 +55,9 @@ def outward(text: str) -> Outward:
         current = current or (found["tag"] or "").lower() == "reply_to_current"
     out.append(visible_text[at:])
     words = _HALF.sub("", "".join(out)).strip()
-    bare = isinstance(reply.answer(words), reply.Nothing) or not visible(words) or _call(words)
+    bare = (
+        not visible(words) or (len(words) <= _TOKEN and isinstance(reply.answer(words), reply.Nothing)) or _call(words)
+    )
     return Outward("" if bare else words, anchor, current)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from garra.core import html
-from garra.core.inline import Pair, Pen, labelled, same, write
+from garra.core.inline import Pair, Pen, same, write
 from garra.core.markup import Block, Document, Mark, Span, Unit, grid, size
 
 RAW = 4
@@ -27,8 +27,8 @@ def _plainly(text: str, _: int) -> str:
     return text
 
 
-def _pointed(text: str, level: int, point: str = "> ") -> str:
-    mark = point * level
+def _pointed(text: str, level: int) -> str:
+    mark = "> " * level
     return "\n".join((mark + line).rstrip() for line in text.split("\n"))
 
 
@@ -106,15 +106,15 @@ _TELEGRAM = Style(
     counted=Style(Pen({}, link=_label), quote=_plainly, deep=False),
 )
 
-_BASIC = replace(
-    _TELEGRAM,
-    pen=Pen(
-        {mark: pair for mark, pair in _TELEGRAM.pen.marks.items() if mark != "spoiler"}, _tagged, labelled, _tagged
-    ),
-    fence=lambda code, _: f"<pre>{_tagged(code)}</pre>",
-    quote=lambda text, level: _pointed(text, level, "&gt; "),
-    counted=Style(Pen({}), deep=False),
-)
+_ANCHOR = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.S)
+_RICH = re.compile(r"</?(?:blockquote|tg-spoiler)>|(?<=<pre>)<code[^>]*>")
+
+
+def basic(text: str) -> str:
+    """Telegram's HTML with nothing in it but bold, italic, strike-through and code; links are written out."""
+    plain = _RICH.sub("", _ANCHOR.sub(r"\2 (\1)", text).replace("</code></pre>", "</pre>"))
+    return plain.replace("&quot;", '"')
+
 
 _LINE = re.compile(r"^(\s*\d*)(?=[#>+\-=.)])", re.M)
 _SIGNS = re.compile(r"[\\`*_~|\[\]<>&]")
@@ -218,13 +218,12 @@ _IRC = Style(
 )
 _PLAIN = Style(Pen({}))
 
-SIMPLER: Mapping[str, str] = {"telegram-html": "telegram-basic"}
-"""A format's simpler kind, which a platform takes as the same format: the next try, where it refused the first."""
+SIMPLER: Mapping[str, Callable[[str], str]] = {"telegram-html": basic}
+"""Makes a text of a format simpler, in the same format: the next try, where the platform refused the first."""
 
 STYLES: Mapping[str, Style] = {
     "plain": _PLAIN,
     "telegram-html": _TELEGRAM,
-    "telegram-basic": _BASIC,
     "slack-mrkdwn": _SLACK,
     "discord-md": _DISCORD,
     "markdown": _MARKDOWN,
@@ -280,6 +279,8 @@ class _Page:
         self._written: dict[int, tuple[Block, str]] = {}
 
     def text(self, document: Document) -> str:
+        if len(document) == 1:
+            return self._quoted(document[0].quote, document)
         groups = [(level, tuple(group)) for level, group in groupby(document, lambda block: block.quote)]
         texts = [self._quoted(level, group) for level, group in groups]
         gaps = ["", *("\n\n" if before > level else _gap(after[0]) for (before, _), (level, after) in pairwise(groups))]

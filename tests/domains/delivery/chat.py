@@ -89,6 +89,7 @@ class Scene:
     tasks: Tasks
     replies: Replies
     courier: Courier
+    db: Database
     seq: int = 0
 
     def preview(self, settings: Settings, run_id: str = RUN) -> Preview:
@@ -140,7 +141,7 @@ async def scene(folder: Path, limits: Limits = TELEGRAM, clean: Callable[[str], 
     courier.up()
     stage = Stage(chat, box, pace, time, tasks, replies.read, clean)
     try:
-        yield Scene(chat, time, box, stage, tasks, replies, courier)
+        yield Scene(chat, time, box, stage, tasks, replies, courier, db)
     finally:
         await tasks.close()
         await db.close()

@@ -160,6 +160,7 @@ def test_what_only_looks_like_an_address_is_text() -> None:
 def test_words_that_markdown_hides_are_shown() -> None:
     assert render(READER.read("[](https://e.org)"), "plain") == "[](https://e.org)"
     assert render(READER.read("```\n```"), "plain") == "```\n```"
+    assert render(READER.read("see [a][1]\n\n[1]: https://e.org"), "plain") == "see [a][1]\n\n[1]: https://e.org"
     assert READER.read("  \n") == ()
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from garra.core.events import MessageEnded, MessageStarted, MessageUpdated, RunB
 from garra.core.messages import Assistant, ToolCall
 from garra.core.progress import Mode
 from garra.core.progress import Settings as Progress
+from garra.domains.delivery.draft import Draft, OutboxRow
+from garra.domains.delivery.outbox import Outbox
 from garra.domains.delivery.replies import Settings
 from garra.sdk.channel import SendFailed
 from tests.domains.delivery.chat import Scene, scene
@@ -240,6 +243,35 @@ async def test_a_late_block_ends_the_blocks_and_order_is_kept(place: Scene) -> N
         "The second block.",
         "The third block.\n\nThe fourth block.",
     ]
+
+
+async def test_a_block_that_cannot_be_written_comes_in_the_end(place: Scene) -> None:
+    class Full(Outbox):
+        async def put(self, messages: Sequence[Draft], **_: Any) -> list[OutboxRow]:
+            raise Unavailable("the disk is full")
+
+    settings = replace(mode("off"), blocks=Blocks(10, 80))
+    whole = place.stage
+    place.stage = replace(whole, outbox=Full(place.db, place.time))
+    preview = place.preview(settings)
+    await place.happen(preview, BEGAN, says("The first block.\n\n"), after=1)
+    await place.answer(preview, "The first block.\n\nThe end.", settings)
+    assert [message.text for message in place.chat.sent] == ["The first block.\n\nThe end."]
+
+
+async def test_words_that_turn_out_to_be_thoughts_end_the_blocks(place: Scene) -> None:
+    settings = replace(mode("off"), blocks=Blocks(10, 80))
+    preview = place.preview(settings)
+    await place.happen(
+        preview,
+        BEGAN,
+        says("I should say"),
+        says("Hello, dear friend.\n\n"),
+        says("Hello, dear friend.\n\nMore"),
+        after=1,
+    )
+    await place.answer(preview, "Hello, dear friend.\n\nMore.", settings)
+    assert [message.text for message in place.chat.sent] == ["Hello, dear friend.\n\nMore."]
 
 
 async def test_typing_and_moods_while_it_runs(place: Scene) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import quote
 
 from markdown_it import MarkdownIt
@@ -17,7 +18,7 @@ from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
-from garra.core.markup import Block, Document, Mark, Rows, Span, Spans, blank, literal
+from garra.core.markup import Block, Document, Kind, Mark, Rows, Span, Spans, blank, literal
 
 _MARKS: dict[str, Mark] = {"strong": "bold", "em": "italic", "s": "strike"}
 _ORDER: tuple[Mark, ...] = ("bold", "italic", "strike", "spoiler", "code")
@@ -101,8 +102,8 @@ def _trimmed(url: str) -> str:
 
 
 def parser() -> MarkdownIt:
-    """The parser: CommonMark, tables, strike-through; no HTML."""
-    made = _Parser().enable(["table", "strikethrough"])
+    """The parser: CommonMark, tables, strike-through; no HTML, and no definitions, which would not be seen."""
+    made = _Parser().enable(["table", "strikethrough"]).disable("reference")
     made.inline.ruler.before("linkify", "address", _address)
     return made
 
@@ -117,11 +118,11 @@ class _Reading:
     quote: int = 0
     end: int = -1
 
-    def add(self, block: Block, lines: Sequence[int] | None) -> None:
+    def add(self, lines: Sequence[int] | None, kind: Kind = "text", **more: Any) -> None:
         start, end = (lines[0], lines[1]) if lines else (self.end, self.end)
         close = bool(self.blocks) and start <= self.end
         depth = len(self.markers)
-        self.blocks.append(replace(block, depth=depth, marker=self.pending, quote=self.quote, close=close))
+        self.blocks.append(Block(kind, depth=depth, marker=self.pending, quote=self.quote, close=close, **more))
         self.pending, self.end = "", end
 
     def item(self, token: Token) -> None:
@@ -132,7 +133,7 @@ class _Reading:
     def flush(self, lines: Sequence[int] | None = None) -> None:
         """An item with nothing in it is still an item."""
         if self.pending:
-            self.add(Block(), [lines[0], lines[0]] if lines else None)
+            self.add([lines[0], lines[0]] if lines else None)
 
     def leave(self) -> None:
         self.flush()
@@ -180,25 +181,25 @@ def _document(tokens: Sequence[Token]) -> Document:
 def _leaf(token: Token, stream: Iterator[Token], reading: _Reading) -> None:
     match token.type:
         case "paragraph_open":
-            _spoken(Block(), token, stream, reading)
+            _spoken(token, stream, reading)
         case "heading_open":
-            _spoken(Block("heading", level=int(token.tag[1:])), token, stream, reading)
+            _spoken(token, stream, reading, "heading", level=int(token.tag[1:]))
         case "fence" | "code_block":
             code = token.content.removesuffix("\n")
             if code.strip():
-                reading.add(Block("code", code=code, info=token.info.strip()), token.map)
+                reading.add(token.map, "code", code=code, info=token.info.strip())
         case "hr":
-            reading.add(Block("rule"), token.map)
+            reading.add(token.map, "rule")
         case "table_open":
-            reading.add(Block("table", rows=_rows(stream)), token.map)
+            reading.add(token.map, "table", rows=_rows(stream))
         case _:
             pass
 
 
-def _spoken(block: Block, token: Token, stream: Iterator[Token], reading: _Reading) -> None:
+def _spoken(token: Token, stream: Iterator[Token], reading: _Reading, kind: Kind = "text", *, level: int = 0) -> None:
     spans = _spans(next(stream).children or ())
     if spans:
-        reading.add(replace(block, spans=spans), token.map)
+        reading.add(token.map, kind, spans=spans, level=level)
 
 
 def _rows(stream: Iterator[Token]) -> Rows:

@@ -13,7 +13,7 @@ from garra.core.outward import outward
 from garra.core.pieces import Frame, Piece, pieces
 from garra.core.progress import Mode
 from garra.core.progress import Settings as Progress
-from garra.core.render import SIMPLER, render
+from garra.core.render import SIMPLER
 from garra.domains.delivery.draft import Draft, Form
 from garra.sdk.channel import Address, Button, ChatKind, File, Limits
 
@@ -129,7 +129,7 @@ def forms(piece: Piece, formats: Sequence[str]) -> tuple[Form, ...]:
     out: list[Form] = []
     for name, text in zip(formats, piece.texts, strict=True):
         out.append(Form(name, text))
-        simple = render(piece.document, SIMPLER[name]) if name in SIMPLER else text
+        simple = SIMPLER[name](text) if name in SIMPLER else text
         out += [Form(name, simple)] if simple != text else []
     return tuple(out)
 
