@@ -130,9 +130,10 @@ def test_of_names_the_model_once() -> None:
 
 
 @pytest.mark.parametrize("kind", [K.CUT, K.NETWORK, K.SERVER, K.OVERLOADED, K.EMPTY])
-def test_passing_faults_get_one_more_try(kind: FailureKind) -> None:
+def test_passing_faults_get_two_more_tries_each_later(kind: FailureKind) -> None:
     assert failures.again(Failure(kind, ""), 1, shown=False) == 250
-    assert failures.again(Failure(kind, ""), 2, shown=False) is None
+    assert failures.again(Failure(kind, ""), 2, shown=False) == 500
+    assert failures.again(Failure(kind, ""), 3, shown=False) is None
     assert failures.again(Failure(kind, ""), 1, shown=True) is None
 
 

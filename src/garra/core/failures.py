@@ -124,6 +124,9 @@ _ADVICE: Mapping[FailureKind, str] = {
 }
 
 _KEYS = r"\b(sk|pk|rk|gsk|xai|key)[-_][A-Za-z0-9_\-*.]{6,}|AIza[\w-]{10,}|\bBearer\s+\S+"
+AGAIN = 2
+"""So often a call that failed is tried again at once; what comes then is another model, or a word to the person."""
+
 _SOON = frozenset({_Kind.CUT, _Kind.NETWORK, _Kind.SERVER, _Kind.OVERLOADED, _Kind.EMPTY})
 
 
@@ -170,13 +173,14 @@ def line(kind: FailureKind, said: str = "", status: int | None = None, wait_ms: 
 def again(failure: Failure, attempt: int, *, shown: bool) -> int | None:
     """Milliseconds to wait before call number `attempt` + 1, or None when it should not be made.
 
-    Once, for faults that pass by themselves (a rate limit only where the server says when), and only while nothing of
-    the answer was shown. `attempt` counts from 1.
+    Twice, for faults that pass by themselves (a rate limit once, and only where the server says when), and only while
+    nothing of the answer was shown. `attempt` counts from 1.
     """
-    soon = failure.kind in _SOON or (failure.kind is _Kind.RATE_LIMIT and failure.retry_after_ms is not None)
-    if attempt > 1 or shown or not soon:
+    limited = failure.kind is _Kind.RATE_LIMIT and failure.retry_after_ms is not None
+    most = AGAIN if failure.kind in _SOON else int(limited)
+    if attempt > most or shown:
         return None
-    wait = failure.retry_after_ms if failure.retry_after_ms is not None else 250
+    wait = failure.retry_after_ms if failure.retry_after_ms is not None else 250 << (attempt - 1)
     return wait if wait <= 2_000 else None
 
 

@@ -11,7 +11,7 @@ import pytest
 from garra.config.load import load
 from garra.config.paths import resolve
 from garra.core.errors import FailureKind, RunFailed
-from garra.core.events import Done, Failed, TextDelta
+from garra.core.events import CallDelta, Done, Failed, TextDelta
 from garra.core.messages import Assistant, Image, Text, Thinking, User
 from garra.core.secret import Secret
 from garra.io.env import Environment
@@ -116,11 +116,27 @@ async def test_no_key_says_what_to_set(at: Desk) -> None:
 
 
 @pytest.mark.parametrize("fault", [Cut(""), Fail(500, "oops"), Fail(529, "busy"), Say("")])
-async def test_a_passing_fault_is_tried_once_more(at: Desk, fault: Cut | Fail | Say) -> None:
-    at.server.then(fault, Say("fine"))
+async def test_a_passing_fault_is_tried_twice_more(at: Desk, fault: Cut | Fail | Say) -> None:
+    at.server.then(fault, fault, Say("fine"))
     assert (await at.models.stream(at.request("fake/m")).result()).text == "fine"
-    at.server.then(fault, fault, Say("never"))
+    at.server.then(fault, fault, fault, Say("never"))
     assert isinstance(await failure(at.models.stream(at.request("fake/m"))), Failed)
+
+
+HALF_CALL = (
+    'data: {"id":"c1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t1","type":"function",'
+    '"function":{"name":"ls","arguments":"{\\"path"}}]}}]}\n\n'
+)
+
+
+async def test_a_call_that_breaks_off_is_asked_for_again_and_never_seen(at: Desk) -> None:
+    at.server.then(Raw(HALF_CALL), Raw(HALF_CALL), Use("ls", {"path": "."}))
+    found = [event async for event in at.models.stream(at.request("fake/m"))]
+    assert len(at.server.requests) == 3
+    last = found[-1]
+    assert isinstance(last, Done)
+    assert [call.arguments for call in last.message.calls] == [{"path": "."}]
+    assert "".join(event.delta for event in found if isinstance(event, CallDelta)) == '{"path": "."}'
 
 
 async def test_nothing_is_said_twice(at: Desk) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from garra.core import failures
 from garra.core.errors import RunFailed
-from garra.core.events import Done, Failed
+from garra.core.events import CallDelta, Done, Failed
 from garra.core.messages import Usage
 from garra.domains.models import keys
 from garra.domains.models.catalog import Entry
@@ -66,14 +66,27 @@ class Call:
             await self._ports.clock.sleep(wait / 1_000)
 
     async def _once(self, request: ModelRequest) -> Failed | None:
-        """One attempt; its failure is given back, everything else goes on to the listener."""
+        """One attempt; its failure is given back, everything else goes on to the listener.
+
+        Calls of tools go on when the answer is whole: nobody acts on a half one, and an answer that broke before any
+        word was shown can be asked for again.
+        """
         secret = keys.found(self._entry, self._ports.env()) if self._entry is not None else None
         inner = self._api.stream(request, secret)
+        calls: list[CallDelta] = []
         try:
             async for event in inner:
-                if isinstance(event, Failed):
-                    return _without(secret, event)
-                self._stream.push(_priced(event, request.model) if isinstance(event, Done) else event)
+                match event:
+                    case Failed():
+                        return _without(secret, event)
+                    case CallDelta():
+                        calls.append(event)
+                    case Done():
+                        for call in calls:
+                            self._stream.push(call)
+                        self._stream.push(_priced(event, request.model))
+                    case _:
+                        self._stream.push(event)
         finally:
             inner.abort()
         return None
