@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from garra.core import reply
-from garra.core.errors import Unavailable
-from garra.core.events import RunEnded
+from garra.core.errors import GarraError, Unavailable
+from garra.core.events import ModelChosen, RunEnded, RunEvent, ToolStarted
 from garra.core.ids import RunId
 from garra.core.messages import Assistant
 from garra.domains.delivery.draft import Draft
@@ -36,6 +37,7 @@ class Going:
     watched: Watched
     before: tuple[str, ...] = ()
     covered: bool = False
+    noted: set[str] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -45,6 +47,7 @@ class Answers:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._open: dict[RunId, Going] = {}
+        ports.runs.subscribe(self._heard)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -53,7 +56,39 @@ class Answers:
         """A run was accepted: from now on the chat sees that somebody is at work."""
         going = Going(run, tuple(rows), asked, self._ports.voice.watch(run, asked), tuple(before))
         self._open[run.run_id] = going
+        if run.state == "queued":
+            self._note(going, "queued", "")
+        elif run.trace.model:
+            self._note(going, "model", f"{run.trace.provider}/{run.trace.model}")
         return going
+
+    def _heard(self, event: RunEvent) -> None:
+        """What a run does belongs to the story of the messages it answers."""
+        going = self._open.get(event.run_id)
+        if going is None:
+            return
+        match event.body:
+            case ModelChosen(provider, model):
+                self._note(going, "model", f"{provider}/{model}")
+            case ToolStarted(call):
+                self._note(going, "tool", call.name)
+            case RunEnded():
+                self._ended(going, event.body)
+            case _:
+                pass
+
+    def _ended(self, going: Going, ended: RunEnded) -> None:
+        if "answered" not in going.noted:
+            self._note(going, "answered", ended.ending if ended.failure is None else ended.failure.message)
+
+    def _note(self, going: Going, station: str, detail: str) -> None:
+        going.noted.add(station)
+        self._ports.spawn(self._noted(going.rows, station, detail), "timeline")
+
+    async def _noted(self, rows: Sequence[str], station: str, detail: str) -> None:
+        """Write a station down; where that cannot be, the message goes its way without."""
+        with suppress(GarraError):
+            await self._ports.timeline.note_all(rows, station, detail)
 
     async def all(self, going: Sequence[Going]) -> str:
         """Wait for the ends and write what they say; the rows are done with the last. How the turn ended, in a word."""
@@ -78,6 +113,7 @@ class Answers:
 
     async def _finish(self, going: Going, ended: RunEnded, *, last: bool) -> str:
         run = going.run
+        self._ended(going, ended)
         leader = self._open.get(run.led_by) if run.led_by else None
         if leader is not None:
             await leader.over.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -87,7 +88,19 @@ def text_of(spoken: Sequence[Spoken], history: Sequence[Line]) -> str:
 
 def _direct(each: Spoken) -> tuple[str, ...]:
     note = reply_note(each.event)
-    return tuple(part for part in (note, each.words, *each.notes) if part)
+    words = each.words.replace("[", "(", 1) if _TIME.match(each.words) else each.words
+    return tuple(part for part in (note, words, *each.notes) if part)
+
+
+_TIME = re.compile(r"\s*\[[^\]\n]{0,80}\d{4}-\d{2}-\d{2}")
+"""Words that would pass for the time that stands in front of a message."""
+
+
+def label(spoken: Spoken) -> str:
+    """Who was let in, in a line for the owner."""
+    who = spoken.admitted
+    rank = "owner" if who.owner else "named" if who.named else "guest"
+    return f"{line(spoken.event, '').who}, {rank}"
 
 
 def turn_of(spoken: Sequence[Spoken], route: Route, text: str, lane: lanes.Settings) -> Turn:

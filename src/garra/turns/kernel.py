@@ -136,6 +136,7 @@ class Kernel:
         place = spot(judged.event)
         routes = self.routes.all(place, judged.text)
         spoken = Spoken(row, judged.event, judged, judged.verdict.admitted, routes, judged.text)
+        await self._ports.timeline.note_all((row.id,), "admitted", ask.label(spoken))
         for route in routes:
             await self._recorder.record(spoken, route)
         detail = ", ".join(f"{route.key} ({route.level})" for route in routes)
@@ -245,11 +246,12 @@ class Kernel:
         session = await ports.sessions.get(route.key)
         waits = settings(ports.config(), first.event.address.channel, session)
         turn = ask.turn_of(spoken, route, text, waits)
+        asked = await self._asked(spoken[-1])
         run = await ports.runs.submit(turn)
         if self._is_stopped(spoken[-1]):
             run.cancel.set("stop")
             await ports.runs.abort(route.key, run.run_id, "stop")
-        return self.answers.begin(run, rows, await self._asked(spoken[-1]))
+        return self.answers.begin(run, rows, asked)
 
     async def _answered(self, going: Sequence[Going]) -> Outcome:
         """Wait for the answers and write them out; the rows are done with the last."""
