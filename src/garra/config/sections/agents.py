@@ -1,5 +1,6 @@
 """`agents`: what all agents do by default, and the agents."""
 
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -153,7 +154,7 @@ class Agents(Section):
     entries: dict[str, Agent] = Field(default_factory=dict)
     ownership: str = ""
 
-    @property
+    @cached_property
     def list(self) -> tuple[Agent, ...]:
         """Every agent of the file, in its order, each with its id; empty when none is declared."""
         keyed = (agent.model_copy(update={"id": key}) for key, agent in self.entries.items())
