@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from garra.config.live import Live
@@ -13,17 +13,18 @@ from garra.config.sections import Config
 from garra.core.errors import NotFound
 from garra.core.ids import SessionKey
 from garra.core.keys import agent_of, canonical
+from garra.core.value import frozen
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
 from garra.gateway.ledgers import Ledgers
 from garra.gateway.parts import Broadcast, ModelTable, RunTable, ToolTable
 from garra.gateway.project import Desk, Later, Projector
-from garra.gateway.rows import Rows
+from garra.gateway.rows import Drawings, Rows
 from garra.io.files.root import Root
 from garra.sdk.ports import Clock, Files, Spawn
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """What `app` hands in. `port` is where it listens, `started_at` milliseconds since 1970, `later` the loop's
     timer, `files` opens a folder."""
@@ -54,6 +55,7 @@ class Host:
         self.models, self.tools = parts.models, parts.tools
         self.hub, self.clock, self.spawn, self.new_id = parts.hub, parts.clock, parts.spawn, parts.new_id
         self.files, self.more = parts.files, parts.more
+        self._drawings = Drawings()
         self.ledgers = Ledgers(parts.clock.monotonic)
         desk = Desk(parts.hub, parts.clock, parts.later, parts.spawn, self.row, self.place, self._ended)
         self.show = Projector(desk)
@@ -101,7 +103,7 @@ class Host:
         return found
 
     def rows(self) -> Rows:
-        return Rows(self.config, self.models, self.runs.every(), self.clock.now_ms())
+        return Rows(self.config, self.models, self.runs.every(), self.clock.now_ms(), drawings=self._drawings)
 
     async def row(self, key: str) -> dict[str, Any] | None:
         session = await self.sessions.get(SessionKey(key))

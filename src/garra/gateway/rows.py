@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from garra.config.sections import Config
 from garra.core.errors import NotFound
 from garra.core.keys import Key, parse
+from garra.core.value import frozen
 from garra.domains.sessions.session import Session
 from garra.gateway.parts import ModelTable
 from garra.runs.run import Run
@@ -18,6 +20,8 @@ RUNTIME = {"id": "auto", "cloudPlacementSupported": False, "devicePlacementSuppo
 OWNER = {"identity": {"type": "profile", "id": "gateway-owner"}}
 BACKGROUND = frozenset({"cron", "hook", "subagent"})
 KINDS = {"group": "group", "channel": "group"}
+DRAWN = 1_000
+"""Rows kept from one list to the next."""
 
 
 class Thinker(Protocol):
@@ -71,11 +75,31 @@ def title(session: Session) -> str | None:
     return session.label or session.display_name or session.title
 
 
+@frozen
+class _Drawn:
+    """What of a row stays as long as the session, its model and the configuration do."""
+
+    session: Session
+    model: Model | None
+    config: Config
+    row: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Drawings:
+    """What was drawn for earlier rows; kept from one request to the next."""
+
+    rows: dict[str, _Drawn] = field(default_factory=dict)
+    models: dict[tuple[str | None, str], Model | None] = field(default_factory=dict)
+
+
 class Rows:
     """Builds rows; `runs` tells which sessions are busy."""
 
-    def __init__(self, config: Config, models: ModelTable, runs: Sequence[Run], now_ms: int) -> None:
-        self._config, self._models, self._now = config, models, now_ms
+    def __init__(
+        self, config: Config, models: ModelTable, runs: Sequence[Run], now_ms: int, *, drawings: Drawings
+    ) -> None:
+        self._config, self._models, self._now, self._drawings = config, models, now_ms, drawings
         self._busy: dict[str, list[str]] = {}
         self._known: dict[tuple[str | None, str], Model | None] = {}
         for run in runs:
@@ -85,10 +109,33 @@ class Rows:
     def row(self, session: Session, *, titles: bool = True, last: bool = True) -> dict[str, Any]:
         """`titles` and `last`: whether the row tells the derived title and the last words."""
         busy = self._busy.get(session.key, [])
-        key = parse(session.key)
-        row: dict[str, Any] = {
+        now = {"snapshotAt": self._now, "hasActiveRun": bool(busy), "activeRunIds": busy}
+        row: dict[str, Any] = {**self._drawn(session), **now}
+        if titles and (name := title(session)):
+            row |= {"displayName": name, "derivedTitle": session.title or name}
+        if last and session.last_message:
+            row["lastMessagePreview"] = session.last_message
+        return row
+
+    def _drawn(self, session: Session) -> Mapping[str, Any]:
+        model, known = self._resolved(session), self._drawings.rows
+        found = known.get(session.key)
+        if (
+            found is None
+            or found.session is not session
+            or found.model is not model
+            or found.config is not self._config
+        ):
+            if len(known) >= DRAWN:
+                known.clear()
+                self._drawings.models.clear()
+            found = known[session.key] = _Drawn(session, model, self._config, self._draw(session, model))
+        return found.row
+
+    def _draw(self, session: Session, model: Model | None) -> dict[str, Any]:
+        return {
             "key": session.key,
-            **self._place(session, key),
+            **self._place(session, parse(session.key)),
             "visibility": "shared",
             "sharingRole": "admin",
             "permissionModePending": False,
@@ -102,20 +149,12 @@ class Rows:
             "archived": session.archived,
             "pinned": session.pinned,
             "unread": bool(session.extra.get("unread")),
-            **self._model(session),
+            **self._model(session, model),
             **_tokens(session),
             "runtimeSelectionLocked": False,
             "effectiveQueueMode": str(session.extra.get("queueMode") or "steer"),
-            "snapshotAt": self._now,
-            "hasActiveRun": bool(busy),
-            "activeRunIds": busy,
             **_own(session),
         }
-        if titles and (name := title(session)):
-            row |= {"displayName": name, "derivedTitle": session.title or name}
-        if last and session.last_message:
-            row["lastMessagePreview"] = session.last_message
-        return row
 
     def _place(self, session: Session, key: Key) -> dict[str, Any]:
         main = key.kind == "named" and key.id == self._config.session.main_key
@@ -130,11 +169,15 @@ class Rows:
         }
         return {**place, "channel": key.channel} if key.channel else place
 
-    def _model(self, session: Session) -> dict[str, Any]:
+    def _resolved(self, session: Session) -> Model | None:
+        """The model that would answer; the same object as before where nothing changed."""
         wanted = (session.override, session.agent_id)
         if wanted not in self._known:
-            self._known[wanted] = model_of(self._models, *wanted)
-        model = self._known[wanted]
+            model, before = model_of(self._models, *wanted), self._drawings.models.get(wanted)
+            self._known[wanted] = self._drawings.models[wanted] = before if before == model else model
+        return self._known[wanted]
+
+    def _model(self, session: Session, model: Model | None) -> dict[str, Any]:
         return {
             "modelProvider": model.provider if model else session.provider,
             "model": model.id if model else session.model,

@@ -44,6 +44,7 @@ class Registry:
         self._root = root
         self._clock = clock
         self._rows: OrderedDict[str, Session] = OrderedDict()
+        self._known = rows.Known()
         self._dirty: dict[str, Session] = {}
         self._writing = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -74,7 +75,7 @@ class Registry:
 
     async def page(self, query: Query) -> Page:
         await self.flush()
-        return await self._db.read(lambda c: rows.page(c, query))
+        return await self._db.read(lambda c: rows.page(c, query, self._known))
 
     async def every(self) -> list[Session]:
         await self.flush()

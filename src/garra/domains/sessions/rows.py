@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from garra.core.value import frozen
 from garra.domains.sessions.session import Session, entry_from, entry_json
 from garra.io.store.db import Connection
 
@@ -23,7 +23,7 @@ _EXTRACTS = "".join(f" || ' ' || coalesce(json_extract(entry, '$.{name}'), '')" 
 _WORDS = f"(key || ' ' || session_id || ' ' || coalesce(label, ''){_EXTRACTS})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """Which sessions, newest first. `archived` `None` means both; `since` is milliseconds since 1970."""
 
@@ -37,7 +37,7 @@ class Query:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """`total` counts all that match the query."""
 
@@ -103,14 +103,31 @@ def remove(connection: Connection, key: str) -> None:
     connection.execute("DELETE FROM sessions WHERE key=?", (key,))
 
 
-def page(connection: Connection, query: Query) -> Page:
+class Known:
+    """Sessions by what is stored of them: one that did not change is not read anew. For one thread at a time."""
+
+    def __init__(self, most: int = 1_000) -> None:
+        self._most = most
+        self._read: dict[str, tuple[str, Session]] = {}
+
+    def session(self, key: str, agent_id: str, entry: str) -> Session:
+        stored, session = self._read.get(key, ("", None))
+        if session is None or stored != entry or session.agent_id != agent_id:
+            session = entry_from(key, agent_id, msgspec.json.decode(entry))
+            if len(self._read) >= self._most:
+                self._read.clear()
+            self._read[key] = (entry, session)
+        return session
+
+
+def page(connection: Connection, query: Query, known: Known) -> Page:
     where, values = _where(query)
     total = int(connection.execute(f"SELECT count(*) FROM sessions {where}", values).fetchone()[0])
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM sessions {where} ORDER BY updated_at DESC, key LIMIT ? OFFSET ?",
         [*values, query.limit, query.offset],
     ).fetchall()
-    found = tuple(session for row in rows if (session := _one(row)) is not None)
+    found = tuple(known.session(*row) for row in rows)
     return Page(found, total, query.limit, query.offset)
 
 
