@@ -183,13 +183,15 @@ async def house(
     tools: Mapping[str, Any] | None = None,
     *,
     started: bool = True,
+    change: Callable[[Ports], Ports] = lambda ports: ports,
 ) -> AsyncIterator[House]:
+    """`change` hands in other parts."""
     settings = settings or config()
     async with AsyncExitStack() as stack:
         spawn = await stack.enter_async_context(Tasks())
         db = Database(folder / "state.db")
         stack.push_async_callback(db.close)
-        made = await _made(folder, db, spawn, script, settings, tools or {})
+        made = await _made(folder, Owned(db, spawn, change), script, settings, tools or {})
         stack.push_async_callback(made.runs.close)
         stack.push_async_callback(made.sessions.close)
         if started:
@@ -199,9 +201,17 @@ async def house(
         await spawn.close()
 
 
-async def _made(
-    folder: Path, db: Database, spawn: Tasks, script: Script, settings: Config, tools: Mapping[str, Any]
-) -> House:
+@dataclass(frozen=True)
+class Owned:
+    """What a house has from its builder."""
+
+    db: Database
+    spawn: Tasks
+    change: Callable[[Ports], Ports]
+
+
+async def _made(folder: Path, owned: Owned, script: Script, settings: Config, tools: Mapping[str, Any]) -> House:
+    db, spawn = owned.db, owned.spawn
     clock = SystemClock()
     inbox, outbox, timeline = Inbox(db, clock), Outbox(db, clock), Timeline(db, clock)
     sessions = Sessions(db, folder / "agents", clock, _new_id)
@@ -222,6 +232,7 @@ async def _made(
         hand, outbox, timeline, lambda: made[0].config, sessions, _Spied(runs, made), Models(), pairing, voice, clock,
         spawn, lambda agent: str(folder / "workspace" / agent), halt, lambda line: made[0].warned.append(line),
     )  # fmt: skip
+    ports = owned.change(ports)
     kernel = Kernel(ports, Histories(Shelf(db, "group-history")))
     pump = Pump(kernel, hand, ports)
     made.append(House(settings, db, inbox, outbox, timeline, sessions, runs, pairing, kernel, pump, spawn, model, fake))
