@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from garra.agent.cancel import Cancel
 from garra.core.events import AgentEvent, ToolEnded, ToolStarted, ToolUpdated
 from garra.core.messages import Text, ToolCall, ToolResult
+from garra.core.value import frozen
 from garra.sdk.ports import Clock, Spawn, Task
 
 Mode = Literal["parallel", "sequential"]
@@ -23,7 +24,7 @@ GRACE_S = 1.5
 """How long a cancelled tool may take to clean up before the run goes on without it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tools:
     """What a run may call: `modes` names each tool, `run` carries a call out, `hidden` are kept out of progress lines.
 
@@ -40,7 +41,7 @@ def failed(call: ToolCall, now_ms: int, text: str, details: Any = None) -> ToolR
     return ToolResult(call.id, call.name, (Text(text),), now_ms, is_error=True, details=details)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """The calls of one answer, and what they need to run. `skip` says, before a call in order starts, why it should
     not (empty: it should).

@@ -8,7 +8,7 @@ crash at any point leaves a history the next request can be built from.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NoReturn
 
 from garra.agent.calls import Batch, Emit, Tools, failed
@@ -31,6 +31,7 @@ from garra.core.events import (
     TurnStarted,
 )
 from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
+from garra.core.value import frozen
 from garra.sdk.model import EventStream
 from garra.sdk.ports import Clock, Spawn
 
@@ -51,7 +52,7 @@ def _none() -> Sequence[User]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loop:
     """Everything one run of the loop needs.
 

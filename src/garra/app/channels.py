@@ -6,7 +6,6 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from garra import __version__
@@ -18,6 +17,7 @@ from garra.config.sections import Config
 from garra.core import redact
 from garra.core.errors import GarraError
 from garra.core.ids import SessionKey
+from garra.core.value import frozen
 from garra.domains.access.allowlist import Accounts
 from garra.domains.access.pairing import Pairing
 from garra.domains.delivery.accounts import LinkKey, Setup
@@ -50,7 +50,7 @@ SWEEP_S: Final = 6 * 3600.0
 """How often what is old and finished is cleared away."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bookmark:
     """Where one account's reading stands, as `sdk.channel.Cursor`."""
 

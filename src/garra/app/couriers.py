@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from garra.core.errors import GarraError
+from garra.core.value import frozen
 from garra.domains.delivery.accounts import LinkKey, Setup
 from garra.domains.delivery.courier import Courier, Route
 from garra.domains.delivery.desk import Running
@@ -34,8 +34,7 @@ class Steady:
         self.limits: Limits = first.limits
 
     async def run(self, receive: Receive, pulse: Pulse) -> None:
-        """A link runs its own channel; this one is for sending."""
-        raise NotImplementedError
+        await self._channel.run(receive, pulse)
 
     async def send(self, message: Outbound) -> str:
         return await self._channel.send(message)
@@ -48,7 +47,7 @@ class Steady:
         return self._now() or self._first
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trade:
     """What couriers work with. `make` makes an account's channel without network, `read` makes documents of Markdown,
     `clean` blots secrets out, `refused` is told when a platform takes an account's credential no more.
@@ -64,7 +63,7 @@ class Trade:
     refused: Callable[[LinkKey, str], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Post:
     channel: Steady
     pace: Pace

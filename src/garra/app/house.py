@@ -25,6 +25,7 @@ from garra.core.errors import Conflict, NotFound, UserError
 from garra.core.events import EntryStored, RunBody
 from garra.core.ids import SessionId
 from garra.core.schema import faults
+from garra.core.value import frozen
 from garra.domains.context import prompt
 from garra.domains.exec.boxes import probe_by
 from garra.domains.exec.supervisor import Consent, Host, Supervisor
@@ -62,7 +63,7 @@ from garra.sdk.tool import Tool
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """What a resident process has before the house stands."""
 
@@ -71,7 +72,7 @@ class Found:
     spawn: Tasks
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """What a command may set. `consent` asks the owner at a terminal; None where nobody sits. `tell` shows the owner a
     line that is no answer. `step` times one named step of the building. `shared`: other processes may have turns in the
@@ -107,7 +108,7 @@ async def _find(paths: Paths, env: Environment, stack: AsyncExitStack) -> Found:
     return Found(live, db, spawn)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Doors:
     """The doors to programs, to the network, and to model files."""
 
@@ -158,9 +159,8 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
             await building.stores()
         with options.step("plugins"):
             await building.find_plugins()
-        with options.step("models"):
-            await building.find_models()
         with options.step("tools"):
+            await building.find_models()
             await building.gather_tools()
         yield await building.finished()
 

@@ -23,6 +23,7 @@ from garra.config.load import load
 from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.core.errors import Conflict, UserError
+from garra.core.value import frozen
 from garra.domains.access.devices import Devices
 from garra.domains.models.detect import measure
 from garra.gateway import door, table
@@ -57,7 +58,7 @@ WARM_S = 2.0
 """How long after the start the model's library is loaded: who connects at once is served first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overrides:
     """What the command line says instead of the configuration."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from garra.config.load import Snapshot
 from garra.config.paths import Paths
+from garra.core.value import frozen
 from garra.io.env import Environment
 
 Level = Literal["ok", "warn", "bad"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ground:
     """One installation, as it was read once; a check judges it and may look at the machine, but changes nothing."""
 
@@ -22,7 +22,7 @@ class Ground:
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One thing that is well or not: what, where, and how it is mended.
 

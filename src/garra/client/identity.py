@@ -7,7 +7,7 @@ import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from garra.core.errors import UserError
+from garra.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """A device. `id` is the hex SHA-256 of the public key; `public` the raw key in base64url without padding."""
 

@@ -17,6 +17,7 @@ from garra.client.quick import CALL_S, CONNECT_S, PROTOCOL, Refused, fresh, iden
 from garra.client.socket import Unreachable, fault
 from garra.client.target import Target
 from garra.core.errors import GarraError
+from garra.core.value import frozen
 from garra.sdk.ports import Clock, Spawn, Task
 
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
@@ -24,7 +25,7 @@ SILENT_CLOSE = 4000
 FRAME_LIMIT = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """One event of the gateway. `seq` counts what was broadcast to this connection; aimed events have none."""
 
@@ -33,7 +34,7 @@ class Event:
     seq: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """How the connection stands. `reason` is one line for a person; `wait_s` is when the next try comes."""
 
@@ -43,7 +44,7 @@ class Link:
     hello: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Self:
     """What this client says about itself. `folder` holds its device key; None connects without one."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from garra.config import source
@@ -16,13 +16,14 @@ from garra.config.validate import check
 from garra.core import json5
 from garra.core.errors import Unavailable
 from garra.core.redact import SENTINEL
+from garra.core.value import frozen
 from garra.io.env import Environment
 from garra.io.files import atomic
 
 __all__ = ["Issue", "Snapshot", "digest", "keep", "last_good", "load", "snapshot_of"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Snapshot:
     """The configuration as it was at one moment.
 

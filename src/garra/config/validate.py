@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from garra.config.variables import Missing
 from garra.core.dotted import Path
 from garra.core.redact import hidden
 from garra.core.secret import Secret
+from garra.core.value import frozen
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -27,7 +27,7 @@ NAMED = FilePath(__file__).with_name("providers.toml")
 _ROUNDS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """The typed configuration, or None and the issues why not."""
 

@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -23,6 +22,7 @@ from garra.core import dotted, json5, jsonedit, merge
 from garra.core.dotted import Path
 from garra.core.errors import ConfigInvalid, Conflict, Forbidden, NotFound, UserError
 from garra.core.redact import SENTINEL
+from garra.core.value import frozen
 from garra.io import lock
 from garra.io.env import Environment
 from garra.io.files import atomic
@@ -34,7 +34,7 @@ SMALL = 512
 Edit = Callable[[str], str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preview:
     """What a change would come to: a unified diff without secrets, and the snapshot that would serve."""
 
@@ -42,7 +42,7 @@ class Preview:
     snapshot: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Draft:
     """A change before it is written: the texts, and what they come to."""
 

@@ -8,12 +8,15 @@ makes one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from garra.core.value import frozen
 
 DmPolicy = Literal["pairing", "allowlist", "open", "disabled"]
 GroupPolicy = Literal["open", "allowlist", "disabled"]
 Bots = Literal["none", "mentions", "all"]
+
 
 ANYONE = "*"
 GROUP_MARK = "accessGroup:"
@@ -23,7 +26,7 @@ STARTS = frozenset(("message", "button"))
 _SEAL = object()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class People:
     """A list of ids. `anyone`: a star was written in full."""
 
@@ -41,7 +44,7 @@ class People:
 NOBODY = People()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """The rules of one account. `allow` and `group_allow` are the owner's lists, `paired` those approved by code,
     `owners` may give commands that change the installation. `recorded`: words of people who may not write to the bot in
@@ -58,7 +61,7 @@ class Policy:
     recorded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Room:
     """A group as the rules have it (see `core.groups`). `listed`: the owner's list of groups has it, or there is none.
     `allow` None: the account's list of people counts.
@@ -71,7 +74,7 @@ class Room:
     bots: Bots | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """What is known of one event. `mentioned`: the bot was addressed. `command`: it is one of the bot's commands.
     `room` is None for direct messages.
@@ -87,7 +90,7 @@ class Facts:
     room: Room | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Admitted:
     """Somebody who was let in. `named`: by the owner's lists or a pairing, not by a star or an open group; such a
     person may change the session. `owner` may change the installation. Only `judge` makes one.
@@ -106,28 +109,28 @@ class Admitted:
             raise TypeError("only core.access admits")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dispatch:
     """It may start a turn."""
 
     admitted: Admitted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observe:
     """It starts nothing; the next turn of its group may read it."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Handled:
     """It is noted; it is of no kind that starts a turn."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drop:
     """It ends here. `knock`: a stranger wrote directly where a pairing code may be asked for."""
 

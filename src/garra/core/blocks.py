@@ -7,14 +7,15 @@ never said again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never
 
 from garra.core import chunking
 from garra.core.chunking import Blocks
+from garra.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """`text` is the message so far, `waiting` its end that is no block yet, `ready` blocks that wait for the one that
     is `away`. `sent` counts the blocks that went out, those of earlier messages too; `said` those of this one.
@@ -30,29 +31,29 @@ class State:
     said: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Began:
     """A new message begins; what waits of the one before goes out first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grew:
     """More words of the message."""
 
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrived:
     """The block that was away is with the platform."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Late:
     """The block that was away did not arrive in time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unwritten:
     """The block that was away never left."""
 
@@ -62,7 +63,7 @@ class Unwritten:
 Event = Began | Grew | Arrived | Late | Unwritten
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Send:
     """This block may go out, as number `number` of the answer, from 0."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from garra.core.value import frozen
 
 FILE_CHARS = 20_000
 TOTAL_CHARS = 60_000
@@ -12,7 +13,7 @@ NEAR = 0.85
 """A file this full is near its limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """A file as it was read. `text` is `None` when there is none; `note` says in a line why it could not be read.
 
@@ -26,7 +27,7 @@ class Document:
     blank: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Injected:
     """A file as the model sees it; sizes in characters."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from garra.core.value import frozen
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)$", re.M)
 _BREAKS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"[.!?…](?=\s)|[。！？]"), re.compile(r"\s"))
@@ -16,7 +17,7 @@ LEAST = 32
 """No limit below this is kept to: a fence must fit in."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fence:
     """A code block from `start` to `end`; `mark` opens it (with its language), `close` closes it."""
 
@@ -105,7 +106,7 @@ def _through(text: str, room: int, fence: Fence) -> tuple[str, str]:
     return f"{head}\n{fence.close}", f"{fence.mark}\n{text[at:]}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blocks:
     """Settings for an answer sent in blocks while it grows: no block shorter than `least` but the last, none longer
     than `most`.

@@ -9,11 +9,12 @@ while it is judged; after it a ping each 25 s, and 25 s for the pong.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, assert_never
 
 from garra.core.errors import GarraError, UserError
 from garra.core.frames import Frame, Request, Stray
+from garra.core.value import frozen
 
 HANDSHAKE_S: Final = 15.0
 PING_S: Final = 25.0
@@ -22,7 +23,7 @@ HELD: Final = 16
 CONNECT_FIRST: Final = "invalid handshake: first request must be connect"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """`due` is when time alone changes something; `held` waits for the end of the handshake."""
 
@@ -32,21 +33,21 @@ class State:
     pinged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrived:
     """A frame came."""
 
     frame: Frame
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Admitted:
     """The handshake was judged well, and hello-ok is sent."""
 
     now: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refused:
     """The handshake was judged badly: the error to answer, and how to close."""
 
@@ -56,19 +57,19 @@ class Refused:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Beat:
     """Time went on."""
 
     now: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ponged:
     """The other side answered a ping."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """The gateway ends it: shutdown, revocation, a slow reader."""
 
@@ -76,7 +77,7 @@ class Ended:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lost:
     """The connection is gone."""
 
@@ -84,7 +85,7 @@ class Lost:
 Event = Arrived | Admitted | Refused | Beat | Ponged | Ended | Lost
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """Send an error response."""
 
@@ -92,7 +93,7 @@ class Answer:
     error: GarraError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Close:
     """Close with this code and reason."""
 
@@ -100,26 +101,26 @@ class Close:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judge:
     """Judge this `connect`; then comes Admitted or Refused."""
 
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dispatch:
     """Carry out this request."""
 
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ping:
     """Send a ping with an empty payload."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """The other side is dead: drop the connection without farewell."""
 

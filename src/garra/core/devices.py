@@ -12,11 +12,12 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from garra.core.frames import Connect
 from garra.core.scopes import covers
+from garra.core.value import frozen
 
 SKEW_MS: Final = 120_000
 TOKENS: Final = 4
@@ -32,7 +33,7 @@ NEEDS: Final[Mapping[Reason, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grant:
     """What a device may do in one role. `hashes` are of its tokens, newest last; none when revoked."""
 
@@ -43,7 +44,7 @@ class Grant:
     revoked_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """A paired device. `platform` and `family` are as they were when it was approved, lower case."""
 
@@ -61,7 +62,7 @@ class Device:
     seen_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pending:
     """A request to be paired, or to be allowed more, that waits for the owner."""
 
@@ -79,7 +80,7 @@ class Pending:
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Knock:
     """A device whose signature is good, and what it asks for.
 
@@ -97,28 +98,28 @@ class Knock:
     named: Literal["deviceToken", "token", "nothing"] = "nothing"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pair:
     """Pair it, or widen its grant, without asking, and give it a new token."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Welcome:
     """It may come in as it is; `by_token` when its own token did it."""
 
     by_token: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     """The owner must approve it first."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reject:
     """It may not come in; `code` is for programs."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from garra.core.errors import ToolFailed
+from garra.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edit:
     """`old` becomes `new`; it must stand in the text once, or `every` time when so wanted."""
 

@@ -7,15 +7,15 @@ watchers (gateway, chat, terminal) see it, numbered.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from garra.core.errors import Failure
 from garra.core.ids import AgentId, RunId, SessionId, SessionKey
 from garra.core.messages import Assistant, Message, ToolCall, ToolResult
+from garra.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextDelta:
     """More words of part `index`."""
 
@@ -23,7 +23,7 @@ class TextDelta:
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThinkingDelta:
     """More thought of part `index`."""
 
@@ -31,7 +31,7 @@ class ThinkingDelta:
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallDelta:
     """More JSON of the arguments of tool call `id`; `name` is known from the first one on."""
 
@@ -41,14 +41,14 @@ class CallDelta:
     delta: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done:
     """The answer is whole."""
 
     message: Assistant
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """The answer failed. `message` (stop `error` or `aborted`) holds what had arrived, for the transcript."""
 
@@ -59,24 +59,24 @@ class Failed:
 StreamEvent = TextDelta | ThinkingDelta | CallDelta | Done | Failed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentStarted:
     """The loop begins."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnStarted:
     """One model answer and the tools it asks for begin."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageStarted:
     """A message begins: whole for users and tools, empty for an assistant."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageUpdated:
     """An assistant's message grew; `text` is all visible words so far."""
 
@@ -84,14 +84,14 @@ class MessageUpdated:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageEnded:
     """A message is whole. It is stored before the event is acted upon."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolStarted:
     """A tool begins. `hidden`: it is kept out of the lines that show progress."""
 
@@ -99,7 +99,7 @@ class ToolStarted:
     hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolUpdated:
     """A running tool has something to show; `partial` is cumulative text."""
 
@@ -108,7 +108,7 @@ class ToolUpdated:
     hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolEnded:
     """A tool ended, well or badly."""
 
@@ -118,7 +118,7 @@ class ToolEnded:
     hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnEnded:
     """One model answer and its tools ended."""
 
@@ -126,7 +126,7 @@ class TurnEnded:
     results: tuple[ToolResult, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentEnded:
     """The loop ended. `failure` is why, when it was not by itself."""
 
@@ -151,14 +151,14 @@ Phase = Literal["preparing_workspace", "preparing_context", "starting_model"]
 Ending = Literal["ok", "error", "aborted", "timeout"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunPhase:
     """What a run does before its model speaks."""
 
     phase: Phase
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelChosen:
     """Which model answers from here on."""
 
@@ -166,14 +166,14 @@ class ModelChosen:
     model: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EntryStored:
     """A transcript entry is on disk; `entry` is its stored JSON form."""
 
     entry: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunEnded:
     """A run ended in exactly one of: a reply, a declared silence, or one line that says why not.
 
@@ -192,7 +192,7 @@ class RunEnded:
 RunBody = RunPhase | ModelChosen | EntryStored | AgentEvent | RunEnded
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunEvent:
     """One numbered event of a run; `seq` counts from 1 within the run, `ts` is milliseconds since 1970."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from garra.core.errors import ToolFailed
+from garra.core.value import frozen
 
 Host = Literal["auto", "sandbox", "gateway", "node"]
 YIELD_MS = (10, 120_000)
@@ -17,7 +17,7 @@ MAX_ENVIRONMENT = 32_768
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """What the owner set under `tools.exec`.
 
@@ -33,24 +33,24 @@ class Settings:
     path: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InSandbox:
     """It runs shut in."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnHost:
     """It runs on the machine, because the owner said so."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskOwner:
     """Nothing can shut it in: the person at the terminal may let commands run on the machine. `reason` is shown."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refused:
     """It does not run. `reason` is what the model reads."""
 

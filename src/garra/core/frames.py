@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
 from garra.core.errors import GarraError
+from garra.core.value import frozen
 
 PROTOCOL: Final = 4
 PREAUTH_BYTES: Final = 65_536
@@ -118,7 +118,7 @@ class Connect(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     model_catalog: CatalogInfo | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stray:
     """JSON that is no request; `id` is what it carries as one, for the answer."""
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from garra.core import access
 from garra.core.policy import GROUPS, Layer
+from garra.core.value import frozen
 
 CommandLevel = Literal["all", "safety", "strict"]
 ANY = "*"
@@ -27,7 +28,7 @@ DENIED = ("group:runtime", "group:fs", "group:sessions", "group:automation", "gr
 """What no group gets unless the owner allows it there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """The rules of one group or topic, all defaults filled in. `tools` are its layers, widest first."""
 
@@ -38,7 +39,7 @@ class Group:
     tools: tuple[Layer, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where a turn was asked for, for the rights of its tools. `chat` is the group's id."""
 
@@ -150,7 +151,7 @@ def _first(found: Iterable[Raw], key: str, default: Any = None) -> Any:
     return next((each[key] for each in found if each.get(key) is not None), default)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One thing said. `who` is the label, `id` the sender's id, `message` the platform's id."""
 
@@ -161,14 +162,14 @@ class Line:
     bot: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """What was said since the last turn, oldest first."""
 
     lines: tuple[Line, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """Somebody wrote; at most `limit` lines are kept."""
 
@@ -176,7 +177,7 @@ class Said:
     limit: int = KEPT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Taken:
     """A turn has begun: what was kept goes with it."""
 

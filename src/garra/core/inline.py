@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from garra.core.markup import Mark, Span, Spans, words
+from garra.core.value import frozen
 
 Pair = tuple[str, str]
 
@@ -28,7 +29,7 @@ def labelled(href: str, label: str, text: str) -> str:
     return label if text.strip() == href.removeprefix("mailto:") else f"{label} ({href})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pen:
     """How words are written. `marks` are what stands around marked words; a mark that is not there is not shown.
 

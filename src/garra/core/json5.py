@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from garra.core.dotted import Path
+from garra.core.value import frozen
 
 MAX_DEPTH = 200
 
@@ -26,7 +27,7 @@ class Broken(Exception):
         super().__init__(f"line {self.line}, column {self.column}: {message}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """One value: it stands at `text[start:end]`. An object has members, a list has items, else it has neither."""
 
@@ -37,7 +38,7 @@ class Node:
     items: tuple[Item, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """One `key: value` of an object; `comma` is where the comma after it stands, None without one."""
 
@@ -47,7 +48,7 @@ class Member:
     comma: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One value of a list, and its comma."""
 

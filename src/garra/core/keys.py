@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from garra.core.errors import UserError
 from garra.core.ids import AgentId, SessionId, SessionKey
+from garra.core.value import frozen
 
 Scope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
 """`session.dmScope`: how far apart the direct messages of different people are kept."""
@@ -47,7 +47,7 @@ _PEERS = ("direct", "group", "channel")
 _RESERVED = frozenset((*_SINGLE, *_PEERS, "main", "agent", "topic", "thread"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """A session key taken apart. `id` is the peer, group, room, uuid, job or name; empty parts are absent."""
 
@@ -180,7 +180,7 @@ def _same(mine: str, each: str) -> bool:
     return mine == f"{channel.lower()}:{peer}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sender:
     """Who writes, by the platform's immutable ids."""
 

@@ -6,12 +6,15 @@ Effects are carried out by the lane's driver, which reports back with events.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, assert_never
+
+from garra.core.value import frozen
 
 Mode = Literal["steer", "followup", "collect", "interrupt", "drop"]
 Overflow = Literal["summarize", "old", "new"]
 Reason = Literal["duplicate", "busy", "full", "summarized", "cancelled"]
+
 
 REMEMBERED = 256
 """How many ids a lane remembers to know a message that comes twice."""
@@ -19,7 +22,7 @@ PATIENCE = 10
 """A waiting message is started after this many quiet windows, though others keep coming."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """`mode` is for messages that name none. `debounce_ms` is the quiet time before waiting messages start."""
 
@@ -29,7 +32,7 @@ class Settings:
     overflow: Overflow = "summarize"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One message. `id` is its run's; messages with another `route` (place, rights) never share a run: none is handed
     to a run of another route either.
@@ -44,7 +47,7 @@ class Item:
     mode: Mode | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """`running` is the id of the run's first message, `route` its route. `steered` was handed to the run, which has not
     yet taken it; `open` says the run takes such messages. `summary` was dropped and waits to be told to the next run.
@@ -61,56 +64,56 @@ class State:
     seen: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrived:
     """A message came."""
 
     item: Item
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opened:
     """The run takes messages between its steps from now on, or no longer."""
 
     yes: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Consumed:
     """The run took these messages into its transcript."""
 
     ids: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refused:
     """The run could not take this message after all."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """The run ended, however it did."""
 
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Woke:
     """The time of the last `Wake` has come."""
 
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cancelled:
     """Somebody stops these messages, waiting or running; `None` stops all of the lane."""
 
     ids: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Configured:
     """The lane's settings changed."""
 
@@ -120,7 +123,7 @@ class Configured:
 Event = Arrived | Opened | Consumed | Refused | Ended | Woke | Cancelled | Configured
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Start:
     """Start one run with these messages; `summary` names those that were dropped for lack of room."""
 
@@ -128,14 +131,14 @@ class Start:
     summary: tuple[Item, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steer:
     """Hand it to the running run."""
 
     item: Item
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Queued:
     """It waits, at `position` counted from 1."""
 
@@ -143,14 +146,14 @@ class Queued:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interrupt:
     """Stop the running run; `Ended` follows when it has."""
 
     run: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dropped:
     """It will not be run; its sender is told, but for duplicates. A steered message is taken back from the run."""
 
@@ -158,7 +161,7 @@ class Dropped:
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wake:
     """Send `Woke` at this time; replaces an earlier one."""
 

@@ -6,14 +6,16 @@ Only wrong credentials count. A missing one says nothing about guessing, and a r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from garra.core.value import frozen
 
 KEYS: Final = 4_096
 """So many addresses are remembered; the one that failed longest ago is forgotten first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """`attempts` failures within `window_s` lock for `lockout_s`."""
 
@@ -22,7 +24,7 @@ class Rule:
     lockout_s: float = 300.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """One key's failures and, when locked, until when."""
 
@@ -30,7 +32,7 @@ class Record:
     until: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """What is remembered, by key (address and kind of credential), oldest failure first."""
 

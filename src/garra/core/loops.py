@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from garra.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """`most` events of a pair within `window_ms`; one more, and the pair is not heard for `cooldown_ms`."""
 
@@ -15,7 +17,7 @@ class Settings:
     cooldown_ms: int = 60_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """`times` of what was let through, newest last; `until` when the pair is heard again. Milliseconds since 1970."""
 
@@ -24,19 +26,19 @@ class State:
     until: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heard:
     """A bot said something to ours."""
 
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pass:
     """It may start a turn."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hush:
     """It may not. `first`: the pair has just gone too far."""
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
+
+from garra.core.value import frozen
 
 Mark = Literal["bold", "italic", "strike", "spoiler", "code"]
 Kind = Literal["text", "heading", "code", "rule", "table"]
 Unit = Literal["utf16", "chars", "bytes"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """Words alike. A span of code has no other mark. `href` is where a link leads; a bare address is its own label."""
 
@@ -33,7 +35,7 @@ Spans = tuple[Span, ...]
 Rows = tuple[tuple[Spans, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """One paragraph, heading (of `level`), code block (`code` in language `info`), rule, or table (its head first).
 

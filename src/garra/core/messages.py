@@ -6,20 +6,22 @@ The JSON form is the transcript's (`role` user, assistant, toolResult), as the o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, assert_never
+
+from garra.core.value import frozen
 
 Stop = Literal["stop", "length", "toolUse", "error", "aborted"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """Words."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Thinking:
     """What a model thought. `signature` is opaque and only goes back to the same provider and model."""
 
@@ -27,7 +29,7 @@ class Thinking:
     signature: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Image:
     """A picture, base64 without line breaks."""
 
@@ -35,7 +37,7 @@ class Image:
     data: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """A model asks for a tool. `id` is as the provider gave it; a request maps it to what its target accepts."""
 
@@ -48,7 +50,7 @@ Part = Text | Thinking | Image | ToolCall
 Content = tuple[Text | Image, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """Tokens of one model call, as the provider counted them; `cost` in US dollars."""
 
@@ -72,7 +74,7 @@ class Usage:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class User:
     """What came in. `meta` is kept as it is: `idempotencyKey`, and `__openclaw` with the sender."""
 
@@ -85,7 +87,7 @@ class User:
         return joined(self.content)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assistant:
     """What a model answered; complete, never partial, before it is stored."""
 
@@ -109,7 +111,7 @@ class Assistant:
         return tuple(part for part in self.content if isinstance(part, ToolCall))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolResult:
     """What a tool answered. `details` is for people and programs; it never goes to a model."""
 

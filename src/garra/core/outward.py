@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
 from garra.core import reply
 from garra.core.markup import visible
+from garra.core.value import frozen
 
 _NAMES = r"tool_calls?|tool_use|tool_code|function_calls?|function|invoke|tool_result|tool_response|system-reminder"
 _CODE = r"(?P<code>(?P<fence>`{3,}|~{3,}).*?(?:(?P=fence)|\Z)|(?P<tick>`+)[^\n]*?(?P=tick))"
@@ -31,7 +31,7 @@ _TOKEN = 64
 """A text that is longer is more than a bare control word, whatever stands around it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outward:
     """Words that may leave. `anchor` is the message they ask to be an answer to; `current` asks for the one at hand."""
 

@@ -7,15 +7,15 @@ copy text nearly right. The place found last is where the next hunk is looked fo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from garra.core.errors import ToolFailed
+from garra.core.value import frozen
 
 BEGIN, END, EOF = "*** Begin Patch", "*** End Patch", "*** End of File"
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hunk:
     """`old` lines become `new` ones, after the line `context` where one is given; `last` when it ends the file."""
 
@@ -25,18 +25,18 @@ class Hunk:
     last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Add:
     path: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delete:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Update:
     path: str
     to: str | None

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from garra.core.markup import Block, Document, Span, Unit, blank, divide, grid, strip, whole, words
 from garra.core.render import Writer
+from garra.core.value import frozen
 
 LEAST = 64
 """No limit below this is kept to: a code block's frame and an emoji must fit in."""
@@ -22,7 +23,7 @@ _BREAKS = (re.compile(r"\n"), re.compile(r"[.!?…](?=\s)|[。！？]"), re.comp
 _FEW = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """What a message must fit: `limit` of `unit` in each of `formats`, a ladder with the best first."""
 
@@ -31,7 +32,7 @@ class Frame:
     formats: tuple[str, ...] = ("plain",)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """One message: its part of the document, and that written in each format of the ladder."""
 

@@ -7,9 +7,10 @@ names the layer it came from.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+
+from garra.core.value import frozen
 
 GROUPS = {
     "group:runtime": ("exec", "process", "code_execution"),
@@ -65,7 +66,7 @@ class Verdict(StrEnum):
     DENY = "deny"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """What was decided, and which layer said so."""
 
@@ -73,7 +74,7 @@ class Decision:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Face:
     """A tool as a policy sees it: its name, and the names of the sets it says it belongs to."""
 
@@ -81,7 +82,7 @@ class Face:
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layer:
     """One step of a policy. `allow` None allows all; empty allows nothing. Items are names, groups, `*` patterns."""
 

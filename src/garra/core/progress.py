@@ -8,7 +8,7 @@ nor are a command's words, unless asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from garra.core import chunking
@@ -25,13 +25,14 @@ from garra.core.events import (
 )
 from garra.core.markup import whole
 from garra.core.messages import Assistant, ToolCall
+from garra.core.value import frozen
 
 Mode = Literal["off", "partial", "block", "progress"]
 FIRST = 30
 """Characters an answer must have before its first part is shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """`tools`, `comments`: whether lines tell of them. At most `lines` lines of `width` characters are shown, under a
     `label`. What is done shows after `delay_ms`, so that a quick answer comes alone. `commands`: a command's words
@@ -49,7 +50,7 @@ class Settings:
     blocks: Blocks = field(default_factory=lambda: Blocks(200, 800))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One thing that was or is done; `key` is the tool call's."""
 
@@ -59,7 +60,7 @@ class Line:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """`text` is what shows of the answer, `words` all of it, `waiting` its end that is no block yet. `worked_at` is
     when the first work was seen.
@@ -77,7 +78,7 @@ class State:
     thought: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """What the message reads: Markdown, and lines to be shown as they are."""
 

@@ -6,13 +6,15 @@ Times are monotonic seconds. A state is a value; `taken` and `held` give the nex
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
+
+from garra.core.value import frozen
 
 MINUTE: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rate:
     """`per_second` messages over all chats, `per_chat_s` seconds between two of one chat, `per_group_minute` in a
     group. 0 is no limit.
@@ -23,7 +25,7 @@ class Rate:
     per_group_minute: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """When the last messages went, over all and in each chat, oldest first; `until` the platform wants none at all."""
 

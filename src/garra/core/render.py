@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, pairwise
 
 from garra.core import html
 from garra.core.inline import Pair, Pen, same, write
 from garra.core.markup import Block, Document, Mark, Span, Unit, grid, size
+from garra.core.value import frozen
 
 RAW = 4
 """Where a platform counts only what is seen, what is sent may be at most this many times its limit."""
@@ -39,7 +40,7 @@ def fenced(code: str, info: str) -> str:
     return f"{mark}{info}\n{code}\n{mark}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Style:
     """How blocks are written. `fence` takes code and its language, `quote` and `heading` a text and its level.
 

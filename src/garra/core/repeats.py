@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from garra.core.messages import ToolCall, ToolResult
+from garra.core.value import frozen
 
 FAILING, ALIKE, DIFFERING, CIRCLE, LIMIT = 3, 5, 20, 10, 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """`call` and `answer` are the last call and its answer; `streak` counts the call in a row, `alike` its equal
     answers in a row. `totals` counts each pair of call and answer over the run; `over` are the calls that end it.

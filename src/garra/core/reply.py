@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from garra.core.messages import Assistant, Part, Text, Thinking
+from garra.core.value import frozen
 
 SILENT = "NO_REPLY"
 HEARTBEAT_OK = "HEARTBEAT_OK"
@@ -21,7 +22,7 @@ _OPEN = re.compile(r"(?:<\s{0,4}/?\s{0,4}[a-z:]{0,14}\s{0,4}|`+|~+|(?:\n[ \t]*)+
 _MARK = re.compile(r"`+|~~~+|\n[ \t]*\n|<[^<>`~\n]{0,24}>")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """Where in the words we are. `shown` is all that is visible; `held` may yet become a tag or a code mark; `fence` is
     the open code mark; `tagged` says that a tag was seen.
@@ -34,7 +35,7 @@ class State:
     tagged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """`text` joins what is visible; `thought` what is not. `reset`: what was shown before was thought too."""
 
@@ -53,7 +54,7 @@ def step(state: State, delta: str, *, last: bool = False) -> tuple[State, Shown]
     return replace(cut.state, shown=before + new, held=keep), Shown(new, cut.thought, cut.reset)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Cut:
     state: State
     text: str
@@ -129,21 +130,21 @@ def broken(message: Assistant) -> Assistant:
     return replace(whole, content=tuple(part for part in kept if isinstance(part, Text | Thinking)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """Words for a person; `text` is never blank."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Silence:
     """The model chose to say nothing, where it may. `heartbeat`: it said that nothing needs attention."""
 
     heartbeat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nothing:
     """No words came. This is a failure, not silence."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
 from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
+from garra.core.value import frozen
 
 INTERRUPTED = "interrupted: the program was restarted or aborted before this call finished; it was not run again"
 NO_OUTPUT = "(no output)"
@@ -44,7 +45,7 @@ class Target(Protocol):
     def input(self) -> tuple[str, ...]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """A checked history, and what is needed to check only what is new the next time.
 

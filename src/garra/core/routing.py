@@ -9,11 +9,12 @@ All fields of a binding must match; of those on one level the first in the confi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from garra.core import keys
 from garra.core.ids import AgentId, SessionKey
+from garra.core.value import frozen
 
 LEVELS = ("peer", "parent", "peer-kind", "guild-roles", "guild", "team", "account", "channel")
 ANY = "*"
@@ -29,7 +30,7 @@ _SCOPES: Mapping[str, keys.Scope] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """Where a message comes from. `peer` is the person of a direct message, else the chat; `thread` a topic or thread
     in it, `parent` the chat it belongs to where threads are chats of their own.
@@ -58,7 +59,7 @@ class Spot:
         return tuple(each for each in (self.peer if self.thread else "", self.parent) if each)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binding:
     """One row of `bindings`; empty fields match everything, `account` empty the channel's default account."""
 
@@ -74,7 +75,7 @@ class Binding:
     group_scope: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """How sessions are told apart. `accounts` names each channel's default account."""
 
@@ -86,7 +87,7 @@ class Settings:
     accounts: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Route:
     """`level` says which kind of binding won, `default` that none did. `scope` is how direct messages are kept apart
     here.
@@ -202,7 +203,7 @@ def session(agent: str, spot: Spot, settings: Settings, scope: keys.Scope, *, gr
     return keys.room(agent, spot.channel, spot.kind, room, thread=thread)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Crowd:
     """Several agents that answer one place (`broadcast`). `parallel`: all at once, else one after the other."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from garra.core.frontmatter import split
+from garra.core.value import frozen
 
 Place = Literal["workspace", "managed", "bundled", "extra"]
 DESCRIPTION_CHARS = 240
@@ -14,7 +14,7 @@ LIST_CHARS = 12_000
 NAME_CHARS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Needs:
     """What must be there. `config` are dotted paths that must be true, `any_bins` one of which is enough."""
 
@@ -25,7 +25,7 @@ class Needs:
     os: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skill:
     """`path` is its SKILL.md. `always`: fit wherever its `os` fits. `hidden`: not for the model's list."""
 
@@ -41,7 +41,7 @@ class Skill:
     primary_env: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """A skill and why it may not be used (`reasons` empty: it may)."""
 
@@ -53,7 +53,7 @@ class Judged:
         return not self.reasons
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """One line of the prompt."""
 
@@ -61,7 +61,7 @@ class Listed:
     line: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class World:
     """What is there: answers for programs, variables and true configuration paths; the platform's name."""
 

@@ -8,14 +8,16 @@ owner, who retries or drops it. What was not on disk as sent when the process di
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2s
 from typing import Final, Literal, assert_never
+
+from garra.core.value import frozen
 
 InboxState = Literal["pending", "claimed", "adopted", "done", "dead"]
 InboxMove = Literal["claim", "adopt", "finish", "bury", "release", "retry", "drop"]
 OutboxState = Literal["pending", "sending", "sent", "unsure", "dead"]
 OutboxMove = Literal["claim", "confirm", "release", "doubt", "bury", "retry", "drop"]
+
 
 INBOX_MOVES: Final[Mapping[InboxMove, Mapping[InboxState, InboxState]]] = {
     "claim": {"pending": "claimed"},
@@ -50,7 +52,7 @@ Fault = Literal["passing", "unsure", "refused", "format", "too_long", "auth", "g
 """As `sdk.channel.Fault`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sending:
     """What of a message in hand decides about its failure. `tries` were made before this one.
 
@@ -66,7 +68,7 @@ class Sending:
     pieces: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Again:
     """Surely not delivered: try again at `at_ms`; `tries` is the new count."""
 
@@ -74,34 +76,34 @@ class Again:
     tries: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Degrade:
     """Try its next format, at once."""
 
     stage: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Split:
     """Cut its text and send the parts in its place."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unload:
     """Its files are too large: say so in words, with a link where there is one, and send that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hold:
     """It keeps until the account works again; no try was burned."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Doubt:
     """It may have arrived, so it is never sent again by itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dead:
     """It will not arrive; the owner is told."""
 
@@ -167,7 +169,7 @@ def resumed(state: OutboxState, *, idempotent: bool) -> OutboxState:
     return state
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """One message of a full queue; `own`: the bot said it itself."""
 

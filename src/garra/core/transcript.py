@@ -12,13 +12,13 @@ The active branch is the way from the last entry (or the target of a last `leaf`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User, message_from, message_json
+from garra.core.value import frozen
 
 VERSION = 4
 
@@ -61,7 +61,7 @@ class _Head(msgspec.Struct):
 _head = msgspec.json.Decoder(_Head).decode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loaded:
     """A file as read. `skipped` counts lines that are no entries, `whole` the bytes up to the last good line break."""
 

@@ -10,7 +10,7 @@ import hmac
 import importlib
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, assert_never
 
 from garra.core import devices as core
@@ -18,6 +18,7 @@ from garra.core import limits
 from garra.core.devices import Ask, Device, Knock, Pair, Pending, Reject, Welcome
 from garra.core.errors import Unavailable, UserError
 from garra.core.frames import PROTOCOL, Connect
+from garra.core.value import frozen
 from garra.domains.access.devices import Devices
 from garra.gateway import refusals
 from garra.gateway.door import Door
@@ -36,7 +37,7 @@ SELF: Final = frozenset({("cli", "cli"), ("gateway-client", "backend")})
 Shared = Literal["ok", "wrong", "absent"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caught:
     """One connect and where it came from; `headers` have lower-case names."""
 
@@ -47,7 +48,7 @@ class Caught:
     conn_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Admission:
     """Let in. `scopes` as granted, in the order asked; a device also gets its token."""
 
@@ -57,7 +58,7 @@ class Admission:
     issued_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ears:
     """What the gatekeeper tells: a request that began to wait, one that was settled without being asked."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from garra.core.errors import UserError
+from garra.core.value import frozen
 from garra.domains.sessions.session import Session
 from garra.gateway.host import Host
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Typed:
     """`/name argument`."""
 
@@ -23,7 +23,7 @@ Run = Callable[[Host, Session, Typed], Awaitable[str]]
 """Does it; the text is what the person reads. Raises UserError with a line that is shown instead."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """One command. `takes` names its argument for the help, empty for none."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from garra.config.sections import Config
 from garra.core.errors import UserError
 from garra.core.limits import Rule
 from garra.core.secret import Secret
+from garra.core.value import frozen
 from garra.gateway.origin import Grounds, is_loopback, networks
 
 Mode = Literal["none", "token", "password", "trusted-proxy"]
@@ -18,7 +19,7 @@ Mode = Literal["none", "token", "password", "trusted-proxy"]
 LOOPBACK: Final = ("127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Door:
     """How a client proves itself. `generated`: the token was made for this run and stands in no file."""
 

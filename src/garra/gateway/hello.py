@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from garra.core import frames
 from garra.core.scopes import ADMIN
+from garra.core.value import frozen
 from garra.gateway.auth import Admission
 
 POLICY: Final[Mapping[str, Any]] = {
@@ -22,7 +22,7 @@ POLICY: Final[Mapping[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class House:
     """What does not change while the gateway runs."""
 
@@ -33,7 +33,7 @@ class House:
     capabilities: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Now:
     """What is true at this moment. `session` is `sessionDefaults`; `admin` is told to admins only."""
 

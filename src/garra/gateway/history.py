@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 import msgspec
+
+from garra.core.value import frozen
 
 CAP = 6_291_456
 """Bytes of one history answer at most."""
@@ -82,7 +83,7 @@ class Stored(Protocol):
     def body(self) -> dict[str, Any]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """Messages `first` to the last of `rows`, numbered from 1 within the session."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from garra.config.live import Live
@@ -13,6 +13,7 @@ from garra.config.sections import Config
 from garra.core.errors import NotFound
 from garra.core.ids import SessionKey
 from garra.core.keys import agent_of, canonical
+from garra.core.value import frozen
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
 from garra.gateway.ledgers import Ledgers
@@ -23,7 +24,7 @@ from garra.io.files.root import Root
 from garra.sdk.ports import Clock, Files, Spawn
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """What `app` hands in. `port` is where it listens, `started_at` milliseconds since 1970, `later` the loop's
     timer, `files` opens a folder."""

@@ -6,7 +6,6 @@ What needs the shared secret says so in `ROUTES`; everything else is public and 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from garra.core.errors import NotFound, ToolFailed, UserError
+from garra.core.value import frozen
 from garra.gateway import hooked, openai_chat, page, toolbox
 from garra.gateway.door import Door
 from garra.gateway.host import Host
@@ -29,7 +29,7 @@ from garra.gateway.responses import Responses
 from garra.gateway.schema import emit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Site:
     """What the HTTP side is given. `ready` is whether everything runs; `registry` what the schema is made from."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 from garra.core.errors import UserError
 from garra.core.ids import RunId, SessionKey
 from garra.core.messages import Image
+from garra.core.value import frozen
 from garra.gateway.ledgers import digest, user_key
 from garra.gateway.method import Caller
 from garra.gateway.params import Attachment
@@ -23,7 +23,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 ALIASES: Mapping[str, Level] = {"none": "off", "max": "xhigh", "ultra": "xhigh", "adaptive": "medium", "on": "low"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """One message for one session. `run_id` is the sender's idempotency key; `queue` says what to do when busy."""
 

@@ -8,7 +8,7 @@ calls `run(host, caller, params)`. What has no row is refused.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -22,6 +22,7 @@ from garra.core.scopes import READ as READ
 from garra.core.scopes import TALK as TALK
 from garra.core.scopes import WRITE as WRITE
 from garra.core.scopes import reaches as reaches
+from garra.core.value import frozen
 
 Role = Literal["operator", "node"]
 
@@ -35,7 +36,7 @@ def missing(scope: Scope) -> Forbidden:
     return Forbidden(f"missing scope: {scope}", details=details)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Client:
     """What a client says about itself; never a reason for a right."""
 
@@ -50,7 +51,7 @@ class Client:
     time_zone: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Who:
     """One authenticated connection. Every right in it comes from the gateway's own record of the credential.
 
@@ -173,7 +174,7 @@ def inside(scopes: Iterable[str], name: str = "gateway") -> Caller:
     return Caller(Inside(who), "inside")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """What a method gives back when the payload alone does not say it: a failed `agent` has payload and error."""
 
@@ -187,7 +188,7 @@ or an awaitable of either. A plain function is answered at once, without a task:
 It raises GarraError for what the caller should read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Method:
     """One row of the table.
 
@@ -207,7 +208,7 @@ class Method:
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registry:
     """The table. Deny by default."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from garra.core.errors import NotFound, UserError
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.keys import quoted
 from garra.core.messages import Image, Usage
+from garra.core.value import frozen
 from garra.gateway.host import Host
 from garra.gateway.http_io import Rejected, fault
 from garra.gateway.inbound import image, meta_of
@@ -20,7 +20,7 @@ NAMES = ("openclaw", "garra")
 PICTURES = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One message of the caller's own history."""
 
@@ -29,7 +29,7 @@ class Line:
     images: tuple[Image, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     """One request. `system` is what the caller tells the agent beside its own instructions."""
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
+from garra.core.value import frozen
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
+
 
 FORWARDED: Final = (
     "forwarded",
@@ -29,7 +31,7 @@ FORWARDED: Final = (
 _HOST: Final = re.compile(r"^(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(?P<port>\d{1,5}))?$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Approach:
     """One connection's origin. `address` is the client's, told by a trusted proxy when there is one.
 
@@ -45,7 +47,7 @@ class Approach:
     foreign: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Barred:
     """Refused before any of it is read: HTTP status and text."""
 
@@ -53,7 +55,7 @@ class Barred:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grounds:
     """What counts as ours. `local_only`: the gateway listens on loopback only, so only its names may be asked for."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, assert_never
 
 from garra.core import connection, frames
 from garra.core.connection import Answer, Arrived, Beat, Close, Cut, Dispatch, Ended, Judge, Lost, Ping, Ponged
 from garra.core.errors import GarraError
 from garra.core.frames import Request
+from garra.core.value import frozen
 from garra.gateway.method import Client, Who
 from garra.gateway.origin import Approach
 from garra.gateway.socket import Socket
@@ -18,7 +18,7 @@ NOBODY: Final = Who("", Client("", ""))
 NOTHING: Final[frozenset[str]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Knocking:
     """What is kept of a connection until it is let in."""
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import platform
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from garra.core.value import frozen
 from garra.gateway.peers import Peer
 
 ROWS: Final = 100
 """So many connections are shown, the newest ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Self:
     """The gateway's own row."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from garra.core.events import RunEnded, RunEvent
+from garra.core.value import frozen
 from garra.gateway.history import displayed
 from garra.gateway.method import Caller, Link
 from garra.gateway.parts import Broadcast
@@ -47,7 +47,7 @@ class Timer(Protocol):
 Later = Callable[[float, Callable[[], None]], Timer]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Desk:
     """What the projector is given. `row` builds a session's row, None when there is no such session; `place` gives the
     number of a stored message within its session, from 1; `ended` is told the id of each run that ended.

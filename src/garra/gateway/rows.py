@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from garra.config.sections import Config
 from garra.core.errors import NotFound
 from garra.core.keys import Key, parse
+from garra.core.value import frozen
 from garra.domains.sessions.session import Session
 from garra.gateway.parts import ModelTable
 from garra.runs.run import Run
@@ -74,7 +75,7 @@ def title(session: Session) -> str | None:
     return session.label or session.display_name or session.title
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Drawn:
     """What of a row stays as long as the session, its model and the configuration do."""
 

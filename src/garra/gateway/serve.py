@@ -21,6 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from garra.core.errors import UserError
+from garra.core.value import frozen
 from garra.gateway.door import Door
 from garra.gateway.origin import Barred, approach
 from garra.gateway.server import Gateway
@@ -36,7 +37,6 @@ STEPS: Final = (
     "server",
     "stores",
     "plugins",
-    "models",
     "tools",
     "methods",
     "channels",
@@ -49,7 +49,7 @@ HEAD_S: Final = 15.0
 BACKLOG: Final = 2_048
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timed:
     """One step of a start."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import msgspec
@@ -16,6 +15,7 @@ from garra.core.connection import Admitted, Refused
 from garra.core.devices import Device, Pending
 from garra.core.errors import GarraError, Unavailable
 from garra.core.frames import Connect, Request, reword
+from garra.core.value import frozen
 from garra.domains.access.devices import Devices
 from garra.gateway import auth, pairing, presence
 from garra.gateway.auth import Admission, Caught, Ears, Gatekeeper
@@ -43,7 +43,7 @@ TICK_S: Final = frames.TICK_MS / 1000
 _CONNECT: Final = msgspec.json.Decoder(Connect)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Open:
     """What the gateway needs once the house stands."""
 

@@ -7,7 +7,6 @@ the run last. Nothing here waits or sends; `gateway.project` does.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
 from garra.core.events import (
@@ -30,6 +29,7 @@ from garra.core.events import (
     TurnStarted,
 )
 from garra.core.messages import Assistant, ToolCall, part_json
+from garra.core.value import frozen
 from garra.gateway.failure import chat_kind, observation
 from garra.gateway.live import INTERVAL_S, LiveText
 
@@ -40,7 +40,7 @@ SHOWN = 16 << 10
 COMMANDS = frozenset({"exec", "process", "bash", "shell"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Emit:
     """One event to send.
 
@@ -53,7 +53,7 @@ class Emit:
     to: Audience = "readers"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Which run, and where it runs."""
 

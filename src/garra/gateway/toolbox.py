@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from garra.core.frames import reword
 from garra.core.ids import SessionKey
 from garra.core.messages import part_json
 from garra.core.policy import over_http
+from garra.core.value import frozen
 from garra.domains.sessions.rows import Query
 from garra.gateway.host import Host
 from garra.gateway.params import Limit, Name, Params
@@ -36,7 +36,7 @@ class NoArgs(Params, frozen=True):
     """None."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Own:
     """One of the gateway's own tools; it reads and changes nothing."""
 

@@ -15,12 +15,12 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from garra.core.redact import cleaner
+from garra.core.value import frozen
 from garra.io.files import atomic
 
 LEVELS = {"silent": 100, "fatal": 50, "error": 40, "warn": 30, "warning": 30, "info": 20, "debug": 10, "trace": 5}
@@ -37,7 +37,7 @@ class Places(Protocol):
     def logs(self) -> Path: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """When a file is set aside (bytes) and when it is removed (days, and the sum of all files in bytes)."""
 
@@ -150,7 +150,7 @@ def setup(paths: Places, level: str = "info", *, stderr: bool = False, bounds: B
     return log
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tail:
     """A piece of the newest log file: its lines, and the `cursor` to ask for what comes after them.
 

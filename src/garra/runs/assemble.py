@@ -21,6 +21,7 @@ from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import ToolCall, ToolResult
 from garra.core.reply import Quiet
 from garra.core.skills import Listed, World
+from garra.core.value import frozen
 from garra.domains.context import prompt, stamps
 from garra.domains.context.workspace import Workspace
 from garra.domains.exec.supervisor import Supervisor
@@ -42,7 +43,7 @@ from garra.sdk.ports import Clock, Grants
 from garra.sdk.tool import Origin, ToolContext
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parts:
     """The domains a run is put together from. `grants` gives a session's own door to the gateway's methods."""
 

@@ -7,11 +7,11 @@ What never moves on: a stop by the user, and a history that does not fit (anothe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from garra.core.errors import Failure, FailureKind
 from garra.core.events import Done, Failed, StreamEvent
 from garra.core.messages import Assistant
+from garra.core.value import frozen
 from garra.sdk.model import EventStream, Model
 from garra.sdk.ports import Spawn
 from garra.sdk.stream import Stream
@@ -21,7 +21,7 @@ FINAL = frozenset({FailureKind.CANCELLED, FailureKind.OVERFLOW})
 Start = Callable[[Model], EventStream]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ports:
     """`start` starts one call; `chose` is told of each model before it is asked, `note` how that went where there was
     a choice (provider, model, `success` or the failure's kind).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from garra.agent import loop
@@ -24,6 +24,7 @@ from garra.core.events import (
 )
 from garra.core.messages import Assistant, Message, Text, User
 from garra.core.transcript import Entry
+from garra.core.value import frozen
 from garra.runs.chain import Chain, Ports
 from garra.runs.lane import Lane
 from garra.runs.run import Run
@@ -41,7 +42,7 @@ class Transcript(Protocol):
     async def append(self, message: Message) -> Entry: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setup:
     """What one run works with. `ask` starts one call to one model with a history; `limit_s` 0 means no limit."""
 
@@ -53,7 +54,7 @@ class Setup:
     quiet: reply.Quiet = "never"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Driver:
     """`assemble` makes the setup of a run; it raises UserError for what cannot be run, with a line for the person."""
 

@@ -14,13 +14,14 @@ from garra.core.events import RunEnded
 from garra.core.groups import Place
 from garra.core.ids import AgentId, RunId, SessionId, SessionKey
 from garra.core.messages import Assistant, Image, Text, Usage, User
+from garra.core.value import frozen
 from garra.sdk.model import Level
 from garra.sdk.tool import Origin
 
 QueueMode = Literal["steer", "followup", "collect", "interrupt", "drop"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """What somebody asks of an agent.
 
@@ -50,7 +51,7 @@ class Turn:
     lane: lanes.Settings | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attempt:
     """One model asked during a run, for the execution trace. `result` is `success` or the failure's kind."""
 

@@ -8,10 +8,11 @@ so purely.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from garra.core.errors import GarraError
+from garra.core.value import frozen
 from garra.sdk.ports import Clock, Files, Http, Spawn
 
 ChatKind = Literal["direct", "group", "channel"]
@@ -20,7 +21,7 @@ MediaKind = Literal["image", "audio", "voice", "video", "file", "sticker"]
 Unit = Literal["utf16", "chars", "bytes"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where something was said, and where its answer goes. It travels with the message and is never rebuilt.
 
@@ -40,7 +41,7 @@ class Address:
     roles: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sender:
     """Who said it. `id` is the platform's immutable id; without one nobody is let in. The rest is for display."""
 
@@ -50,7 +51,7 @@ class Sender:
     is_bot: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Media:
     """Something attached. `ref` is what the channel fetches it by; `size` in bytes, None where not told."""
 
@@ -61,7 +62,7 @@ class Media:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inbound:
     """One event of the platform.
 
@@ -85,7 +86,7 @@ class Inbound:
     raw: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ignored:
     """An event the channel has no use for (`reason` such as `ingest-null`); it is recorded, and nothing follows."""
 
@@ -99,7 +100,7 @@ Receive = Callable[[Inbound | Ignored], Awaitable[None]]
 """Await it before the platform is told or a cursor moves: when it returns, the event is on disk. Twice is fine."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Button:
     """One choice under a message; `data` comes back as `Inbound.data`, at most 64 bytes."""
 
@@ -107,7 +108,7 @@ class Button:
     data: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     """A file to send: `path` below the media root, made by the host."""
 
@@ -118,7 +119,7 @@ class File:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outbound:
     """One message to send, within the channel's limits and in one of its formats.
 
@@ -167,7 +168,7 @@ class LinkRefused(GarraError):
     code = "LINK_REFUSED"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """What the platform takes. `text` counts `unit`s of the rendered form; `formats` is the ladder, best first, `plain`
     last. Rates are messages: `per_second` over all chats of the credential, `per_chat_s` seconds between two in a chat,
@@ -187,7 +188,7 @@ class Limits:
     beat_s: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """Who the bot is on the platform."""
 
@@ -220,7 +221,7 @@ class Pulse(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Account:
     """One account of a channel as configured: `settings` are the channel's own keys, checked by its schema; secrets in
     them are `core.secret.Secret`.
@@ -230,7 +231,7 @@ class Account:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ports:
     """What the host grants a channel. `media` is the root that a `File.path` lies below; None where none is kept."""
 
@@ -309,7 +310,7 @@ class Hooked(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answered:
     """What a webhook's caller is told."""
 

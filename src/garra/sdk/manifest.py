@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, get_args
 
 import msgspec
 
 from garra.core.errors import UserError
+from garra.core.value import frozen
 
 API = 1
 """The version of this contract. A manifest that asks for a newer one is refused with words."""
@@ -30,7 +31,7 @@ class ManifestInvalid(UserError):
     """The manifest does not say what it must; the message names the file and the fault."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """One thing a plugin brings: `name` as others ask for it, `module` as `module:attribute` inside the package."""
 
@@ -38,7 +39,7 @@ class Part:
     module: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """What a plugin says of itself.
 

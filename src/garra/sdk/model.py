@@ -7,17 +7,18 @@ failover, keys, prices and limits belong to the host.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from garra.core.events import StreamEvent
 from garra.core.messages import Assistant, Message
+from garra.core.value import frozen
 from garra.sdk.ports import DIRECT, Via
 
 Level = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cost:
     """US dollars for a million tokens."""
 
@@ -27,7 +28,7 @@ class Cost:
     cache_write: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Model:
     """One model of one provider, everything a family needs to reach it.
 
@@ -57,7 +58,7 @@ class Model:
         return f"{self.provider}/{self.id}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolSpec:
     """What a model is told of a tool: `parameters` is a JSON Schema object."""
 
@@ -66,7 +67,7 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelRequest:
     """One call. `system` and `tools` stay byte-equal over a session; `tail` is the part that changes every turn and
     is sent last, after the history, so that a provider's prompt cache holds.

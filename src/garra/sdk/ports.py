@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
+
+from garra.core.value import frozen
 
 
 class Clock(Protocol):
@@ -36,7 +38,7 @@ class Spawn(Protocol):
     def __call__(self, work: Coroutine[Any, Any, Any], name: str) -> Task: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """An HTTP answer whose head has arrived; header names are lower case."""
 
@@ -55,7 +57,7 @@ class Body(Protocol):
     async def read(self, limit: int = 1 << 20) -> bytes: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Via:
     """How one provider or channel is reached: a proxy's address and a file of certificates to trust; None: default."""
 
@@ -130,7 +132,7 @@ class Weights(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """One entry of a folder: `size` in bytes, `modified` in milliseconds since 1970."""
 
@@ -176,7 +178,7 @@ class Files(Protocol):
     def stat(self, path: str) -> Found | None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Launch:
     """A command to run: `command` is a shell line, run by bash in the session's sandbox.
 
@@ -195,7 +197,7 @@ class Launch:
     elevated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ran:
     """What a command did so far. `session` names it in the `process` tool once it is in the background."""
 
@@ -212,7 +214,7 @@ class Ran:
     started_at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """One line that matched: `line` counts from 1."""
 

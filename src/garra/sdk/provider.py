@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from garra.core.errors import UserError
+from garra.core.value import frozen
 from garra.sdk.model import Cost
 
 Auth = Literal["key", "optional", "none"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Offer:
     """One model of a provider; what is None is not known. Windows and limits in tokens."""
 
@@ -41,7 +42,7 @@ class Offer:
     prompt: Literal["full", "lite"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Provider:
     """One provider. `default` is the model taken when nobody chose one; empty: ask the server what it has.
 

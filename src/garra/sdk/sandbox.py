@@ -9,11 +9,13 @@ capability is held, and nothing inside outlives the program that is started.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from garra.core.value import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Plan:
     """One command to shut in.
 
@@ -31,7 +33,7 @@ class Plan:
     closed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wrapped:
     """What the process door is to run.
 
@@ -45,7 +47,7 @@ class Wrapped:
     closed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Availability:
     """Whether a sandbox works here; when not, `reason` says why and `remedy` what a person can do, one line each."""
 
@@ -54,7 +56,7 @@ class Availability:
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Probed:
     """How a trial run ended: `code` None when it could not start or took too long."""
 

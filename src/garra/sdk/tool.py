@@ -7,18 +7,19 @@ file door, programs through the one process door. It never sees a secret, a sess
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import Content, Text
+from garra.core.value import frozen
 from garra.sdk.ports import Clock, Exec, Files, Grants
 
 Origin = Literal["local", "operator", "channel", "subagent", "job"]
 Source = Literal["core", "shell", "channel", "openclaw", "plugin", "search"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """What a tool answers: `content` for the model, `details` (JSON) for people and programs only."""
 
@@ -30,7 +31,7 @@ class Result:
         return cls((Text(text),), details)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolContext:
     """Where a call happens and what it may use."""
 
@@ -45,7 +46,7 @@ class ToolContext:
     time_zone: str = "UTC"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One call: `arguments` fit the tool's schema."""
 
@@ -58,7 +59,7 @@ Update = Callable[[str], None]
 """Shows a running tool's text so far; may be called often, from the loop's thread."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolInfo:
     """A tool's face. `parameters` is a JSON Schema object with `additionalProperties: false`.
 

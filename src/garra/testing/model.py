@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from garra.core.errors import Failure, FailureKind
 from garra.core.events import CallDelta, StreamEvent, TextDelta, ThinkingDelta
 from garra.core.messages import Assistant, Message, Stop, Usage
+from garra.core.value import frozen
 from garra.sdk.stream import Stream
 
 _USAGE = Usage(input=10, output=5)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Says:
     """One answer: words in these pieces, thought before them, then calls as (name, arguments).
 

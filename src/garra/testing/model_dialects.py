@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from garra.core.value import frozen
 
 CARRIER = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT"
 """How a user message begins that holds no words of a person."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Say:
     """Words, after some thought; `usage` is (input, output) tokens, None leaves it out."""
 
@@ -24,7 +26,7 @@ class Say:
     signature: str = "sig"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """A call of a tool, after some words."""
 
@@ -34,7 +36,7 @@ class Use:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fail:
     """An error answer."""
 
@@ -43,7 +45,7 @@ class Fail:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """Some words, then the connection breaks; with `politely` it closes as if all were said."""
 
@@ -51,14 +53,14 @@ class Cut:
     politely: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Silence:
     """The head of an answer, then nothing."""
 
     seconds: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Raw:
     """Bytes as they go out, one chunk each."""
 
@@ -123,9 +125,16 @@ def completions(reply: Say | Use | Cut, model: str) -> Iterator[bytes]:
 def messages(reply: Say | Use | Cut, model: str) -> Iterator[bytes]:
     """Events of an Anthropic message."""
     usage = (reply.usage or (0, 0)) if isinstance(reply, Say) else (11, 5)
-    head = {"id": "m1", "type": "message", "role": "assistant", "model": model, "content": [], "stop_reason": None}
+    head: dict[str, Any] = {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": None,
+    }
     counted = {"input_tokens": usage[0], "output_tokens": 1}
-    yield _event("message_start", message={**head, "stop_sequence": None, "usage": counted})
+    yield _event("message_start", message={**head, "stop_reason": None, "stop_sequence": None, "usage": counted})
     for index, (start, deltas) in enumerate(_blocks(reply)):
         yield _event("content_block_start", index=index, content_block=start)
         for delta in deltas:

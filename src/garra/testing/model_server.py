@@ -19,12 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from garra.core.value import frozen
 from garra.testing.model_dialects import CARRIER, Cut, Fail, Raw, Reply, Say, Silence, Use, rendered
 
 __all__ = ["Cut", "Fail", "ModelServer", "Raw", "Reply", "Say", "Seen", "Silence", "Use"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """One request that came in. Header names are lower case."""
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from garra.core.value import frozen
 from garra.testing.web import Request, answered, serving
 
 SENDS = frozenset(
@@ -23,7 +24,7 @@ SENDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """What goes wrong with one call. `status` with `words`, or `stall` (no answer), `cut_before`, `cut_after`."""
 
@@ -35,7 +36,7 @@ class Fault:
     times: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """One call that came in; `files` by field: name and bytes."""
 

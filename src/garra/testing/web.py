@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+from garra.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """One request that came in. Header names are lower case; `path` has its query."""
 

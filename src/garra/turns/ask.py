@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any, Final
@@ -15,6 +15,7 @@ from garra.core.groups import Line, Place
 from garra.core.ids import RunId
 from garra.core.messages import Image
 from garra.core.routing import Route
+from garra.core.value import frozen
 from garra.domains.delivery.inbox import InboxRow
 from garra.runs.run import Turn
 from garra.sdk.channel import Inbound
@@ -25,7 +26,7 @@ QUOTED: Final = 500
 """Characters of an answered message that the model is shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spoken:
     """One message that was let in, with everything its turn needs. `words` is its text without a command before it;
     `images` and `notes` what was attached; `route` names place and rights. `model` and `thinking` hold for it alone.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from garra.core.errors import NotFound, UserError
 from garra.core.ids import AgentId, SessionKey
 from garra.core.routing import Route
+from garra.core.value import frozen
 from garra.domains.sessions.changes import THINKING, VERBOSE
 from garra.domains.sessions.session import Session
 from garra.sdk.model import Level
@@ -23,7 +24,7 @@ LISTED: Final = 20
 FAREWELL: Final = {"new": "new", "reset": "reset"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Desk:
     """One command with everything it may touch: the session of the chat it was given in, and no other."""
 

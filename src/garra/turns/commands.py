@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from garra.core.access import Admitted
 from garra.core.groups import CommandLevel
+from garra.core.value import frozen
 
 Level = Literal["talk", "session", "owner"]
 """Who may: whoever was let in; whom the owner's lists or a pairing name; the owner."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """One row. `overtakes`: it is carried out at once, though a turn runs or messages wait. `private`: not in groups.
     `inline`: words behind its value are a message that it holds for.
@@ -62,7 +62,7 @@ _NAMED: Final = {name: command for command in COMMANDS for name in (command.name
 _SLASH = re.compile(r"/([a-z][a-z0-9_-]{0,31})(@[\w.]{1,64})?(?:[:\s]\s*|\Z)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """A command as it was given; `words` is what follows it."""
 

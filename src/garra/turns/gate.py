@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from garra.config.sections import Config
 from garra.core import access, groups, loops
 from garra.core.access import Dispatch, Drop, Facts, Verdict
 from garra.core.groups import Group
+from garra.core.value import frozen
 from garra.domains.access.allowlist import Account, Accounts
 from garra.sdk.channel import Inbound
 from garra.sdk.ports import Clock
@@ -26,7 +27,7 @@ Activation = Callable[[Inbound], Any]
 """Awaitable: what `/activation` set for the group of an event, `mention` or `always`, or None."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """An event with its verdict. `text` is what was said, a button's value where it was a button. `group` are the rules
     of its group, None for a direct message.

@@ -11,13 +11,14 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from garra.core.access import Dispatch, Drop, Handled, Observe
 from garra.core.errors import GarraError, UserError
 from garra.core.keys import agent_of
 from garra.core.routing import Route
+from garra.core.value import frozen
 from garra.domains.delivery.inbox import InboxRow
 from garra.sdk.channel import Ignored, Inbound
 from garra.turns import ask, chores, inbound
@@ -49,7 +50,7 @@ STUCK: Final = "stuck"
 FAULT: Final = "A fault of Garra's own kept this message from being answered; the gateway's log has it. Send it again."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What became of an event. `dispatched`: a turn ran or a command was carried out. `why` is a word for programs."""
 

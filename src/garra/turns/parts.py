@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from garra.config.sections import Config
@@ -12,6 +12,7 @@ from garra.core.errors import UserError
 from garra.core.events import RunEvent
 from garra.core.ids import RunId
 from garra.core.messages import Image, Message
+from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft
 from garra.domains.delivery.inbox import InboxRow
 from garra.domains.sessions.session import Session
@@ -50,7 +51,7 @@ class Timeline(Protocol):
     async def note_all(self, messages: Sequence[str], station: str, detail: str = "") -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """What a turn answers: where the answer goes, and under which message it may be shown. `mode` and `verbose` are
     what the session says of it.
@@ -86,7 +87,7 @@ class Voice(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gathered:
     """What was attached: pictures the model can see, and a line for each thing it cannot."""
 
@@ -209,7 +210,7 @@ async def cannot_compact(key: str) -> str:
     raise UserError("A conversation cannot be summed up yet. /new begins another one; what was said is kept.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ports:
     """Everything. `workspace` gives an agent's folder; `halt` ends the programs of a session; `compact` sums one up and
     says what became of it; `warn` is a line for the owner.

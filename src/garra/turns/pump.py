@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from garra.core.errors import GarraError
 from garra.core.ids import SessionKey
+from garra.core.value import frozen
 from garra.domains.delivery.engine import Engine, Job
 from garra.domains.delivery.inbox import InboxRow
 from garra.sdk.ports import Task
@@ -28,7 +28,7 @@ REST_S: Final = 5.0
 """How long to wait for a store that refuses."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hand:
     """The inbox as the kernel has it: what it says of a message in its hand frees that message's lane."""
 

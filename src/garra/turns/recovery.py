@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from garra.core import reply
 from garra.core.ids import SessionKey
 from garra.core.messages import Assistant, Message, User
+from garra.core.value import frozen
 from garra.turns.answers import words
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """One turn. `text` is what it asked, where that is stored. `over`: it had come to its end, and said `answer`.
 

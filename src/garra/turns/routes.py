@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from garra.config.sections import Config
 from garra.config.sections.channels import default_account
 from garra.core import routing
 from garra.core.routing import Binding, Crowd, Route, Settings, Spot
+from garra.core.value import frozen
 from garra.sdk.channel import Address, Inbound
 
 KEPT: Final = 4_000
@@ -37,7 +38,7 @@ def lane(address: Address) -> tuple[str, ...]:
     return address.channel, address.account, address.chat, address.thread
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rules:
     rows: Sequence[Binding]
     settings: Settings

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from garra.config.sections import Config
 from garra.config.sections.channels import account_rules
 from garra.core.events import RunEnded, RunEvent
 from garra.core.ids import RunId
+from garra.core.value import frozen
 from garra.domains.delivery import replies as shapes
 from garra.domains.delivery.draft import Draft
 from garra.domains.delivery.preview import Preview, Settled
@@ -97,7 +98,7 @@ def _verbose(settings: Settings, level: str) -> Any:
     return replace(settings.progress, tools=level != "off", commands=level == "full" or settings.progress.commands)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """As `parts.Watched`."""
 

@@ -124,13 +124,13 @@ async def test_a_passing_fault_is_tried_twice_more(at: Desk, fault: Cut | Fail |
 
 
 HALF_CALL = (
-    'data: {"id":"c1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t1","type":"function",'
-    '"function":{"name":"ls","arguments":"{\\"path"}}]}}]}\n\n'
+    b'data: {"id":"c1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t1","type":"function",'
+    b'"function":{"name":"ls","arguments":"{\\"path"}}]}}]}\n\n'
 )
 
 
 async def test_a_call_that_breaks_off_is_asked_for_again_and_never_seen(at: Desk) -> None:
-    at.server.then(Raw(HALF_CALL), Raw(HALF_CALL), Use("ls", {"path": "."}))
+    at.server.then(Raw((HALF_CALL,)), Raw((HALF_CALL,)), Use("ls", {"path": "."}))
     found = [event async for event in at.models.stream(at.request("fake/m"))]
     assert len(at.server.requests) == 3
     last = found[-1]

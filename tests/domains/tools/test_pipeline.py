@@ -105,7 +105,8 @@ async def test_arguments_that_do_not_fit_are_told_and_the_next_call_works() -> N
 
 async def test_arguments_that_are_no_object_are_told_even_to_a_tool_that_takes_anything() -> None:
     anything = Counter(info=replace(COUNTER, parameters={"type": "object"}))
-    result = await called(house(anything), **{UNPARSED: '{"count": 1'})
+    unread: dict[str, Any] = {UNPARSED: '{"count": 1'}
+    result = await called(house(anything), **unread)
     assert result.is_error
     assert result.text == "The arguments of counter are no JSON object. Send them again as one."
     assert anything.calls == []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from garra.core.errors import ToolFailed
 from garra.core.messages import Image, Text
+from garra.core.value import frozen
 from garra.sdk.ports import Files
 from garra.sdk.tool import Call, Result, ToolInfo, Update
 
@@ -18,7 +18,7 @@ MAX_IMAGE = 5 << 20
 MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """Lines `first` to `last` of a file; `more` when others follow."""
 

@@ -1,6 +1,5 @@
 """What the sections are made of: the common model, secrets, closed choices."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema
@@ -8,6 +7,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, core_schema
 
 from garra.core.secret import Secret
+from garra.core.value import frozen
 
 
 class Section(BaseModel):
@@ -41,7 +41,7 @@ def part(_kind: type[_Section]) -> _Section:
     return field
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Closed:
     """Marks a choice on which safety depends: an unknown value is read as `value`, the closed one, with a warning."""
 

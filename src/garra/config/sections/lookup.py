@@ -2,7 +2,6 @@
 
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -12,9 +11,10 @@ from garra.config.sections.fields import Closed, Section
 from garra.config.sections.root import Config
 from garra.core.dotted import Path
 from garra.core.secret import Secret
+from garra.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A place in the configuration: `known` when the sections name it, `secret` when it holds one.
 

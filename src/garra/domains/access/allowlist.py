@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from garra.config.sections import Config
 from garra.config.sections.channels import account_rules
 from garra.core import access, groups, loops
 from garra.core.access import NOBODY, DmPolicy, GroupPolicy, People, Policy
+from garra.core.value import frozen
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _DM: Mapping[str, DmPolicy] = {"pairing": "pairing", "allowlist": "allowlist", "
 _GROUP: Mapping[str, GroupPolicy] = {"open": "open", "disabled": "disabled"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Account:
     """One account's rules. `raw` is what the file says of it, `policy` has nobody paired, `loop` holds between bots."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hmac import compare_digest
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import msgspec
 
 from garra.core import access
 from garra.core.errors import Conflict, NotFound, UserError
+from garra.core.value import frozen
 from garra.io.store.shelf import Shelf
 from garra.sdk.ports import Clock
 
@@ -30,7 +31,7 @@ Place = tuple[str, str]
 """Channel and account."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """A stranger who waits. Times in milliseconds since 1970; `chat` is where the answer goes."""
 
@@ -54,7 +55,7 @@ class Request:
         return self.created_at + VALID_MS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Person:
     """Somebody who was let in by a code."""
 
@@ -67,7 +68,7 @@ class Person:
     chat: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tries:
     """Wrong codes since `since`."""
 
@@ -75,7 +76,7 @@ class Tries:
     since: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Happened:
     """`requested`, `approved`, `dismissed` or `revoked`."""
 

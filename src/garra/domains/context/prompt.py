@@ -10,13 +10,13 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Literal
 
 from garra.core.budget import FILE_CHARS, TOTAL_CHARS, Document, Injected, fit, injected_json, truncation_json
 from garra.core.reply import Quiet
 from garra.core.skills import Listed
+from garra.core.value import frozen
 from garra.sdk.model import ToolSpec
 
 Shape = Literal["full", "minimal", "lite", "none"]
@@ -34,7 +34,7 @@ def sections() -> Mapping[str, str]:
     return {name.removesuffix(".md"): text for name, text in sorted(found) if name.endswith(".md")}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stable:
     """What the stable part is made of. `tools` are names in their order; `senders` who may give orders.
 
@@ -55,7 +55,7 @@ class Stable:
     extra: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """What changes from turn to turn. `now` is as `core.stamps.moment`; `heartbeat` is the text of HEARTBEAT.md when
     this turn is one; `notes` are facts for this turn only.
@@ -67,7 +67,7 @@ class Turn:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Prefix:
     system: str
     files: tuple[Injected, ...]
@@ -75,7 +75,7 @@ class _Prefix:
     context_chars: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """`system` goes first and stays; `tail` goes last. The rest is what it was made of."""
 

@@ -10,13 +10,13 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from garra.core.budget import Document
 from garra.core.errors import ToolFailed, Unavailable, UserError
+from garra.core.value import frozen
 from garra.io.files import atomic
 from garra.sdk.ports import Clock, Files
 
@@ -42,7 +42,7 @@ def templates() -> Mapping[str, str]:
     return {file.name: file.read_text("utf-8") for file in folder.iterdir() if file.name.endswith(".md")}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Kept:
     identity: tuple[int, int, int, int]
     document: Document

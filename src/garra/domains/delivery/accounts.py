@@ -8,12 +8,13 @@ the same one, since each would take the other's messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from garra.core.errors import UserError
 from garra.core.schema import faults
 from garra.core.secret import Secret
+from garra.core.value import frozen
 from garra.sdk.channel import Account
 
 DEFAULT = "default"
@@ -37,7 +38,7 @@ class LinkKey(NamedTuple):
         return f"{self.channel}/{self.account}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setup:
     """One account as configured. `fault` says in one line why it cannot be started; `enabled`: the owner wants it.
 
@@ -65,7 +66,7 @@ class Setup:
         return LinkKey(self.channel, self.account.id)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outside:
     """Where credentials come from besides the configuration; `read` gives a file's text or raises UserError."""
 
@@ -80,7 +81,7 @@ def setups(channel: str, section: Mapping[str, Any], schema: Mapping[str, Any], 
     return [reading.unshared(setup, found[:at]) for at, setup in enumerate(found)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reading:
     """One channel's part of the configuration, being read."""
 

@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from types import TracebackType
 
 from garra.core.errors import GarraError
 from garra.core.spool import Hold
+from garra.core.value import frozen
 from garra.domains.delivery.draft import OutboxRow
 from garra.domains.delivery.outbox import Outbox, Rewrite, cut
 from garra.domains.delivery.pace import Pace
@@ -33,7 +33,7 @@ def _nobody(_: str) -> None:
     """Where nobody asked to be told."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Route:
     """What a courier works with. `pace` is shared by all accounts with the same credential; `refused` is told when the
     platform no longer takes the credential; `rewrite` makes what is too long or too large into what is not.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from garra.core.errors import NotFound, UserError
+from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft, Form, OutboxRow
 from garra.domains.delivery.inbox import Inbox
 from garra.domains.delivery.ledger import Ledger
@@ -19,7 +20,7 @@ Drafting = Callable[[str, Address, str], Sequence[Draft]]
 """Words (Markdown) as drafts for an address: `(key, address, text)`; keys begin with `key`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Running:
     """One account that sends: what its platform takes."""
 
@@ -28,7 +29,7 @@ class Running:
     limits: Limits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sent:
     """What became of a message that was asked for. `rows` are its parts."""
 
@@ -46,7 +47,7 @@ class Sent:
         return self.rows[0].platform_id if self.rows else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wish:
     """A message that somebody asks for. `to` is a chat's id, or `channel:chat`, with `:topic:thread` behind it."""
 
@@ -61,7 +62,7 @@ class Wish:
     files: tuple[File, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Desk:
     """The parts of delivery, for methods of the gateway. `accounts` are those that are configured now."""
 

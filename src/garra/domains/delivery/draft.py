@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from garra.core.chunking import chunks
 from garra.core.spool import OutboxState, Sending
+from garra.core.value import frozen
 from garra.sdk.channel import Address, Button, File, Outbound
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """One rendering of a message: `text` as the platform takes it in `format`."""
 
@@ -21,7 +21,7 @@ class Form:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """What to send, and where; the address is the inbound message's own.
 
@@ -55,7 +55,7 @@ def plain_draft(key: str, address: Address, text: str, *, purpose: str = "reply"
     return Draft(key, address, (Form("plain", text),), reply_to=reply_to, purpose=purpose)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutboxRow:
     """One row. `place` orders the messages of a chat; `platform_id` is the proof that it arrived."""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
 from garra.core.errors import Conflict, GarraError
+from garra.core.value import frozen
 from garra.domains.delivery.inbox import Inbox, InboxRow
 from garra.sdk.channel import Inbound
 from garra.sdk.ports import Clock, Spawn, Task
@@ -21,7 +21,7 @@ from garra.sdk.ports import Clock, Spawn, Task
 Lane = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """A message in hand; `lane` is busy until one of the engine's four words."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
 
 from garra.core.errors import Conflict, NotFound
 from garra.core.spool import INBOX_MOVES, InboxMove, InboxState, Waiting, evicted, name
+from garra.core.value import frozen
 from garra.domains.delivery.store import FIELDS, Store, packed
 from garra.domains.delivery.timeline import passed
 from garra.io.store.db import Connection
@@ -28,7 +29,7 @@ RAW_BYTES = 64 << 10
 """A platform's own event is kept up to this size."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accepted:
     """`row_id` names the event from now on; `duplicate`: it was there before, and nothing follows."""
 
@@ -36,7 +37,7 @@ class Accepted:
     duplicate: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InboxRow:
     """One event. `seq` is the order of arrival; times in milliseconds since 1970; `why` it is done or dead."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from garra.core.errors import NotFound, UserError
+from garra.core.value import frozen
 from garra.domains.delivery import draft, inbox
 from garra.domains.delivery.draft import OutboxRow
 from garra.domains.delivery.inbox import Inbox, InboxRow
@@ -26,7 +26,7 @@ SWEPT: Final = 5_000
 """Rows that one write removes at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """Which messages: an empty text is any. `limit` is the newest so many."""
 

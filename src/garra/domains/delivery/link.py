@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from garra.core.errors import GarraError
+from garra.core.value import frozen
 from garra.domains.delivery.accounts import LinkKey, Setup
 from garra.sdk.channel import Channel, Identity, LinkLost, LinkRefused, Receive
 from garra.sdk.ports import Clock, Spawn, Task
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 State = Literal["stopped", "starting", "connected", "stalled", "waiting", "refused"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patience:
     """Seconds. A link is stalled after `stall_s` without life, but may take `start_s` until it shows the first.
 
@@ -41,7 +42,7 @@ class Patience:
     end_s: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Doors:
     """What the host gives. `make` makes an account's channel without network; `receive` stores what it hears;
     `tell` reaches the owner by another way than this account; `chance` is a number from 0 to 1.
@@ -55,7 +56,7 @@ class Doors:
     chance: Callable[[], float] = random.random
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkStatus:
     """An account as it stands. Times in milliseconds since 1970, None for never."""
 

@@ -7,13 +7,14 @@ import os
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from garra.core.errors import NotFound
 from garra.core.spool import Split, Unload
+from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft, Form, OutboxRow
 from garra.domains.delivery.outbox import Rewrite, cut
 from garra.io.files import atomic
@@ -31,7 +32,7 @@ Link = Callable[[File], str | None]
 """Where a file that is too large to be sent can be had instead; None where it cannot."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """A file below the root. `path` is relative to it."""
 

@@ -7,7 +7,6 @@ Whatever fails in here, the answer goes its own way.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from garra.core import blocks
 from garra.core.blocks import Arrived, Began, Grew, Late, Send, Unwritten
@@ -18,6 +17,7 @@ from garra.core.messages import Assistant
 from garra.core.outward import outward
 from garra.core.pieces import pieces
 from garra.core.progress import mood
+from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft
 from garra.domains.delivery.replies import Settings, forms, frame
 from garra.domains.delivery.signs import MOODS, Reaction, Typing
@@ -25,7 +25,7 @@ from garra.domains.delivery.window import Stage, Window, landed
 from garra.sdk.channel import Address
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settled:
     """What the answer has to know. `text` is what is left to say of it, empty where all went out already; `window` is
     the message that becomes its first part, `number` counts the messages of it that went before.

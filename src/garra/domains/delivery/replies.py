@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, cast
 
 from garra.core.chunking import Blocks
@@ -14,6 +14,7 @@ from garra.core.pieces import Frame, Piece, pieces
 from garra.core.progress import Mode
 from garra.core.progress import Settings as Progress
 from garra.core.render import SIMPLER
+from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft, Form
 from garra.sdk.channel import Address, Button, ChatKind, File, Limits
 
@@ -24,7 +25,7 @@ Anchor = Literal["off", "first", "all"]
 Read = Callable[[str], Document]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """How answers look in one kind of chat.
 
@@ -45,7 +46,7 @@ class Settings:
     prefix: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extra:
     """What goes with an answer's words. `window` is the message that showed it growing and now becomes its first part;
     `number` counts the messages of this answer that went before.

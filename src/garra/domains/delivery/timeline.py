@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
+from garra.core.value import frozen
 from garra.domains.delivery.store import Store
 from garra.io.store.db import Connection
 from garra.sdk.ports import Clock
@@ -40,7 +40,7 @@ WORDS: Final = {
 """Every station, in words. Others may be noted; they are shown by their name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Station:
     """`at` in milliseconds since 1970. `message` is the inbox row's id, or the key of an answer."""
 

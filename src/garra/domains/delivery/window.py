@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, cast
 
@@ -14,6 +13,7 @@ from garra.core.events import RunBody
 from garra.core.markup import Block, Document, Span, literal
 from garra.core.pieces import pieces
 from garra.core.progress import View
+from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft, Form, OutboxRow
 from garra.domains.delivery.pace import Pace
 from garra.domains.delivery.replies import Read, Settings, frame
@@ -42,7 +42,7 @@ def _same(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stage:
     """What previews of one account work with. `read` makes a document of Markdown, `clean` blots secrets out.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from garra.core.errors import Unavailable
+from garra.core.value import frozen
 from garra.io.process.door import Programs, Start
 from garra.sdk.ports import Clock
 from garra.sdk.sandbox import Probe, Probed, Sandbox
@@ -14,7 +14,7 @@ from garra.sdk.sandbox import Probe, Probed, Sandbox
 PROBE_S, DOUBT_S = 5.0, 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chosen:
     """The sandbox to use, or why there is none: one line, with the remedy."""
 

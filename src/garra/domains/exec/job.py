@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from garra.core.clip import plain
+from garra.core.value import frozen
 from garra.io.process.child import Child
 from garra.io.process.output import Output
 from garra.sdk.ports import Clock, Launch, Ran, Spawn
@@ -22,7 +22,7 @@ Reason = Literal["exit", "timeout", "killed"]
 Status = Literal["completed", "failed", "killed", "timeout", "running"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """What is known of a command before it starts."""
 

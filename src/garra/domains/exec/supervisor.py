@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from garra.core import execplan
 from garra.core.errors import ToolFailed, Unavailable
 from garra.core.execplan import Settings
 from garra.core.ids import SessionKey
+from garra.core.value import frozen
 from garra.domains.exec.boxes import Boxes
 from garra.domains.exec.job import Facts, Job
 from garra.domains.exec.matching import match
@@ -35,7 +35,7 @@ Consent = Callable[[SessionKey, str], Awaitable[bool]]
 Notice = Callable[[SessionKey, Ran], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Host:
     """The machine: what commands on it are given (the owner's home, where programs are), and the `private` places of
     the gateway's own that no command in a sandbox may see.
@@ -44,6 +44,9 @@ class Host:
     home: str = "/"
     path: tuple[str, ...] = ()
     private: tuple[str, ...] = ()
+
+
+NO_HOST = Host()
 
 
 class Supervisor:
@@ -63,7 +66,7 @@ class Supervisor:
         new_id: Callable[[], str],
         consent: Consent | None = None,
         notice: Notice | None = None,
-        host: Host = Host(),
+        host: Host = NO_HOST,
     ) -> None:
         self.programs, self.clock, self.spawn = programs, clock, spawn
         self.boxes = Boxes(sandboxes, clock)
@@ -120,7 +123,7 @@ class Supervisor:
         return name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Commands:
     """The commands of one session, as `sdk.ports.Exec`."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from garra.core import failures
 from garra.core.errors import RunFailed
 from garra.core.events import CallDelta, Done, Failed
 from garra.core.messages import Usage
+from garra.core.value import frozen
 from garra.domains.models import keys
 from garra.domains.models.catalog import Entry
 from garra.domains.models.mending import mended
@@ -22,7 +23,7 @@ _PAUSE_S = 120.0
 """How long such a one may pause between two signs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ports:
     """What the registry is handed: where families come from, the environment, time and tasks."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from garra.core.secret import Secret
+from garra.core.value import frozen
 from garra.sdk.model import Cost, Model
 from garra.sdk.ports import DIRECT, Via
 from garra.sdk.provider import Offer, Provider, parse
@@ -21,7 +22,7 @@ SMALL_WINDOW = 32_000
 """Tokens below which a model gets the short prompt."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One provider as it is in force: the box's file with the configuration's fields laid over it.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import util
 from typing import Literal
 
 from garra.core.errors import NotFound
+from garra.core.value import frozen
 from garra.domains.models import keys
 from garra.domains.models.catalog import Entry
 from garra.domains.models.registry import Models
@@ -24,7 +24,7 @@ _OFFER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pick:
     """The model that was found: `ref` as `provider/model`, empty for none; `words` is what a person is told."""
 

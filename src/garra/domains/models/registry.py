@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from garra.core import modelref
 from garra.core.errors import Failure, FailureKind, GarraError, NotFound
 from garra.core.messages import Assistant
+from garra.core.value import frozen
 from garra.domains.models import catalog, keys
 from garra.domains.models.call import Call, Ports
 from garra.domains.models.catalog import Entry
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 THINKING = ("off", "minimal", "low", "medium", "high", "xhigh")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One model as it is listed: `available` when there is a key for it, `configured` when the owner named it."""
 

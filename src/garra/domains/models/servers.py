@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from garra.core.errors import Unavailable
+from garra.core.value import frozen
 from garra.sdk.ports import DIRECT, Http, Via
 from garra.sdk.provider import Provider
 
 _TALKS_NOT = ("embed", "rerank", "whisper", "tts", "bge-", "clip")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Served:
     """One model of a server; `window` in tokens, None where the server does not say."""
 

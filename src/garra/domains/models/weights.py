@@ -8,17 +8,17 @@ import json
 import tomllib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import resources, util
 from pathlib import Path
 from typing import Any
 
 from garra.core.errors import NotFound, Unavailable
+from garra.core.value import frozen
 
 _BLOCK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sheet:
     """One model file of the catalog; `size` in bytes. `package`, `version` and `member` may hold `{part}`.
 

@@ -7,18 +7,19 @@ Roots in order: the box (`garra.builtin`), installed packages (entry-point group
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any, Literal
 
+from garra.core.value import frozen
 from garra.sdk.manifest import FILES, Manifest, ManifestInvalid, parse
 
 Origin = Literal["bundled", "package", "global"]
 GROUP = "garra.plugins"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plugin:
     """One plugin as it was found. `package` is what its modules are imported from; empty for a plain folder.
 
@@ -40,7 +41,7 @@ class Plugin:
         return not self.reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Broken:
     """A folder that looks like a plugin and cannot be one, and why."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from garra.core.errors import NotFound
+from garra.core.value import frozen
 from garra.domains.plugins import discover, load
 from garra.domains.plugins.discover import Plugin
 from garra.sdk.channel import Account, Channel, Ports
@@ -23,7 +23,7 @@ Check = Callable[[Mapping[str, Any], Any], Iterable[str]]
 """Checks a value against a JSON Schema and gives its faults, each a line."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One plugin as the owner is shown it."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from garra.core import transcript
 from garra.core.errors import UserError
 from garra.core.messages import Message, ToolResult
 from garra.core.transcript import Entry
+from garra.core.value import frozen
 from garra.domains.sessions import places, render
 from garra.domains.sessions.session import Session, headline
 from garra.io.store import lines
@@ -24,7 +24,7 @@ TAIL_BYTES = 262_144
 SNIPPET = 160
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """One message of a preview."""
 
@@ -32,7 +32,7 @@ class Line:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """One message that holds what was searched for; `timestamp` is milliseconds since 1970."""
 

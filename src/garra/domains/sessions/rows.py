@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from garra.core.value import frozen
 from garra.domains.sessions.session import Session, entry_from, entry_json
 from garra.io.store.db import Connection
 
@@ -23,7 +23,7 @@ _EXTRACTS = "".join(f" || ' ' || coalesce(json_extract(entry, '$.{name}'), '')" 
 _WORDS = f"(key || ' ' || session_id || ' ' || coalesce(label, ''){_EXTRACTS})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """Which sessions, newest first. `archived` `None` means both; `since` is milliseconds since 1970."""
 
@@ -37,7 +37,7 @@ class Query:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """`total` counts all that match the query."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from garra.core.ids import AgentId, SessionId, SessionKey
 from garra.core.messages import Usage
+from garra.core.value import frozen
 
 TITLE = 80
 """Characters of a title made from the first words."""
@@ -16,7 +17,7 @@ PREVIEW = 200
 """Characters kept of the last words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Session:
     """Times are milliseconds since 1970. `provider` and `model` are what answered last, the overrides what a person
     chose. `totals` counts the tokens of the newest model call, which is what fills the window. `extra` holds every

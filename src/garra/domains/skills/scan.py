@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from garra.core.errors import ToolFailed
 from garra.core.skills import Judged, Listed, Place, Skill, World, judge, listed, read, shadow
+from garra.core.value import frozen
 from garra.io.files.root import Root
 
 FILE = "SKILL.md"
@@ -25,7 +25,7 @@ COUNT = 500
 Identity = tuple[int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """One folder of skills."""
 
@@ -46,7 +46,7 @@ class Source:
         return Root(above).read(str(file.relative_to(above)), LIMIT)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Kept:
     identity: Identity
     skill: Skill

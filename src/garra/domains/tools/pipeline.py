@@ -9,7 +9,7 @@ import logging
 import operator
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from garra.core import policy, schema
@@ -19,6 +19,7 @@ from garra.core.groups import Place
 from garra.core.ids import AgentId, SessionKey
 from garra.core.messages import Content, Image, Text, ToolCall, ToolResult
 from garra.core.policy import Decision, Face, Layer, Verdict
+from garra.core.value import frozen
 from garra.sdk.model import ToolSpec
 from garra.sdk.ports import Clock
 from garra.sdk.stream import UNPARSED
@@ -34,7 +35,7 @@ KEPT = 64
 """Policies whose decisions are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """For whom tools are looked up. `provider` and `api` decide how their schemas are cut. `place` is the chat where
     the turn was asked for, if it was one.
@@ -49,7 +50,7 @@ class Scope:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pending:
     """A call about to run; its arguments fit."""
 
@@ -58,14 +59,14 @@ class Pending:
     context: ToolContext
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A hook's word that a call must not run; the model reads the reason."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gated:
     """What the person who was asked said. `reason` is read by the model when it is no."""
 
@@ -81,7 +82,7 @@ Gate = Callable[[Pending, Decision], Awaitable[Gated]]
 """Asks a person, where the policy says so."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One tool, as the owner is shown it."""
 
@@ -89,7 +90,7 @@ class Row:
     decision: Decision
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Decided:
     """What one policy says of these very tools."""
 

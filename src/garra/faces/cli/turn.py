@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,14 @@ from garra.client import quick
 from garra.client.socket import Unreachable
 from garra.client.target import Target
 from garra.core.errors import UserError
+from garra.core.value import frozen
 from garra.faces.cli.place import Place
 
 ANSWER_GRACE_S = 30.0
 TERMINATED = 143
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     """What a person or a program asks. Empty text means: not said. `timeout_s` 0 is no limit, None the configured."""
 
@@ -34,7 +34,7 @@ class Ask:
     timeout_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """How it went. `blob` is `{payloads, meta}`; `fault` one line, empty when all went well."""
 

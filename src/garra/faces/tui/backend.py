@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from garra.client.quick import Refused, fresh
 from garra.client.wire import Event, Link
+from garra.core.value import frozen
 from garra.faces.tui.items import Facts
 
 Listener = Callable[[Event | Link], None]
@@ -35,7 +35,7 @@ class Port(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """One row of a picker: `value` is what is chosen, `label` and `about` are what a person reads."""
 

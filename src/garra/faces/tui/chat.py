@@ -18,6 +18,7 @@ from textual.widgets import Static, TextArea
 from garra.client.quick import fresh
 from garra.client.wire import Event, Link
 from garra.core.errors import GarraError
+from garra.core.value import frozen
 from garra.faces.tui import commands, standing
 from garra.faces.tui.backend import NOTICE, Backend, Choice
 from garra.faces.tui.composer import Composer
@@ -33,7 +34,7 @@ log = logging.getLogger(__name__)
 LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Opening:
     """What the person asked for on starting. Empty text means: not said."""
 

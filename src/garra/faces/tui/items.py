@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from garra.core.value import frozen
+
 HINTS = ("command", "path", "file_path", "pattern", "query", "url", "action", "name")
 HINT_LENGTH = 120
 KNOWN_MS = 50
 """A stored answer that seems to have taken less was stamped when it began: how long it took is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Said:
     """A person's words."""
 
@@ -20,7 +22,7 @@ class Said:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """An agent's words so far, Markdown."""
 
@@ -28,7 +30,7 @@ class Words:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Thought:
     """What a model thought before it spoke."""
 
@@ -36,7 +38,7 @@ class Thought:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     """One tool call: a line, with what came out of it folded below. `ms` is known when it has ended."""
 
@@ -48,7 +50,7 @@ class Tool:
     ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Foot:
     """What an answer took: model, milliseconds, tokens with the cached part, dollars."""
 
@@ -68,7 +70,7 @@ class Foot:
         return "  ".join(part for part in parts if part)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """A line of the program itself. `warn` and `bad` mean that a person has to look."""
 
@@ -80,7 +82,7 @@ class Notice:
 Item = Said | Words | Thought | Tool | Foot | Notice
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """What the status line says of a session."""
 

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from garra.core.errors import UserError
 from garra.core.messages import Assistant, Message, ToolResult, Usage, User
+from garra.core.value import frozen
 from garra.domains.sessions.rows import Query
 from garra.domains.sessions.session import Session
 from garra.gateway.host import Host
@@ -93,7 +94,7 @@ def tokens(usage: Usage) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """The days that count, first and last."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from garra.core.value import frozen
 from garra.sdk.ports import DIRECT, Via
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     """`wait` bounds each wait for bytes, `connect` the connection's making, both in seconds; None: no bound.
 

@@ -8,14 +8,14 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from garra.core.value import frozen
 from garra.io.process import stub
 from garra.io.process.streams import Sink, Source
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Born:
     """A process that has just been started, and our ends of its pipes; `out` and `inp` may be one terminal."""
 

@@ -11,11 +11,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Literal
 
 from garra.core.errors import Unavailable
+from garra.core.value import frozen
 from garra.io.process.child import Born, Child, kill_group
 
 STUB = str(Path(__file__).with_name("stub.py"))
@@ -24,7 +25,7 @@ PYTHON = os.path.realpath(sys.executable)
 LINUX = sys.platform == "linux"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """What one child may use. `memory` bounds address space, which many runtimes reserve without using: off."""
 
@@ -46,7 +47,7 @@ class Limits:
         return [f"limit={name}:{value}" for name, value in named.items() if value is not None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Start:
     """A program to start. `argv[0]` is an absolute path; `env` is all it gets.
 
@@ -68,7 +69,7 @@ class Start:
     bare: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finished:
     """How a short program ended. `code` None: it was out of time."""
 

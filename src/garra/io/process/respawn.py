@@ -11,9 +11,9 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
 
+from garra.core.value import frozen
 from garra.io.clock import SystemClock
 
 MARK, NEVER = "GARRA_RESPAWNED", "GARRA_NO_RESPAWN"
@@ -25,7 +25,7 @@ MISTAKES = frozenset({1, 2})
 HARD = 137
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Care:
     """How a child is looked after. It has `patience_s` to end by itself after the first signal, then three steps of
     `grace_s`: the signal again, SIGKILL, and the parent ends hard. A second signal skips the patience.

@@ -6,10 +6,10 @@ import operator
 import re
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
+from garra.core.value import frozen
 from garra.sdk.encoding import encoded
 from garra.sdk.model import Level, Model, ModelRequest, ToolSpec
 
@@ -24,7 +24,7 @@ _ID = re.compile(r"[^A-Za-z0-9_-]")
 Group = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Written:
     """The bytes of `messages`, which end in an answer, each group followed by a comma."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from garra.core.errors import Unavailable
+from garra.core.value import frozen
 from garra.sdk.encoding import encoded
 from garra.sdk.ports import Children, Clock, Spawn, Worker
 
@@ -18,7 +18,7 @@ MODULE = "garra.builtin.apis.local.worker"
 _GRACE_S = 3.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Load:
     """Which model, how many tokens it shall see, on how many threads."""
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from garra.core.errors import Failure, FailureKind
+from garra.core.value import frozen
 from garra.sdk.model import Level, Model
 
 Field = Literal["max_completion_tokens", "max_tokens", ""]
 _LEVELS: dict[str, str] = {"minimal": "low", "xhigh": "high"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialect:
     """How to write a request for one server.
 

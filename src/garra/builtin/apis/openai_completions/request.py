@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from garra.builtin.apis.openai_completions.dialect import Dialect, reasoning
 from garra.core.messages import Assistant, Content, Image, Message, Text, Thinking, ToolResult, User
+from garra.core.value import frozen
 from garra.sdk.encoding import encoded
 from garra.sdk.model import ModelRequest, ToolSpec
 
@@ -21,7 +21,7 @@ _Key = tuple[str, str, Dialect]
 """Session, model and dialect."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Written:
     """The bytes of `messages`, each followed by a comma."""
 

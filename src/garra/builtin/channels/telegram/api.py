@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -12,6 +11,7 @@ import msgspec
 
 from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
+from garra.core.value import frozen
 from garra.sdk.encoding import encoded
 from garra.sdk.ports import DIRECT, Http, Via
 
@@ -33,7 +33,7 @@ class Refused(GarraError):
         self.migrated: int | None = more.get("migrated")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upload:
     """A file in a request: the field it stands in, its name, its type, its bytes."""
 

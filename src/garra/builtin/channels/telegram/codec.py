@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from garra.builtin.channels.telegram.attached import media, told
 from garra.builtin.channels.telegram.text import Me, words
+from garra.core.value import frozen
 from garra.sdk.channel import Address, ChatKind, EventKind, Ignored, Inbound, Sender
 
 KINDS = (
@@ -27,7 +27,7 @@ _CHATS: Mapping[str, ChatKind] = {"private": "direct", "group": "group", "superg
 _QUOTED = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """Reads updates for one account."""
 

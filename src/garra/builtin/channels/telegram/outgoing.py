@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from typing import Any
 
 from garra.builtin.channels.telegram.codec import GENERAL
 from garra.builtin.channels.telegram.text import units
+from garra.core.value import frozen
 from garra.sdk.channel import Address, Button, File, MediaKind, Outbound, SendFailed
 
 HTML = "telegram-html"
@@ -24,7 +25,7 @@ _METHODS: Mapping[MediaKind, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One call: `files` by the field their bytes go into."""
 
@@ -33,7 +34,7 @@ class Call:
     files: Mapping[str, File] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Style:
     """What an account's settings say about every message."""
 

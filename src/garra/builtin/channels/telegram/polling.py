@@ -8,6 +8,7 @@ from typing import Any
 
 from garra.builtin.channels.telegram.api import Api, Refused
 from garra.builtin.channels.telegram.faults import lost
+from garra.core.value import frozen
 from garra.sdk.channel import Cursor as Stored
 from garra.sdk.channel import Pulse
 from garra.sdk.ports import Clock
@@ -24,7 +25,7 @@ STALE_MS = 6 * 24 * 3_600_000
 Take = Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Position:
     """The next update wanted of bot `bot`, and when that was learnt."""
 

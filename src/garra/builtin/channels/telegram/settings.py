@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from garra.builtin.channels.telegram.api import ROOT
 from garra.builtin.channels.telegram.codec import KINDS
 from garra.core.secret import Secret
+from garra.core.value import frozen
 from garra.sdk.channel import Account
 from garra.sdk.ports import Via
 
@@ -17,7 +17,7 @@ _MB = 1 << 20
 _IN, _OUT = 20 * _MB, 50 * _MB
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """What the platform's side of an account needs; who may write is not among it."""
 

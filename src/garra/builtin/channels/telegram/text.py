@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from garra.core.value import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Me:
     """The bot, as getMe told. `topics`: its direct chats have topics; `reads_all`: privacy mode is off."""
 
@@ -18,7 +19,7 @@ class Me:
     reads_all: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Words:
     """What a message says, and whether it names the bot."""
 

@@ -1,0 +1,59 @@
+"""Values: frozen, slotted, compared by what they hold; `dataclasses.replace`, `fields` and `asdict` work on them.
+
+To define a frozen slotted dataclass compiles code and costs half a millisecond of every start; there are hundreds. This
+costs some microseconds: the class becomes a `msgspec.Struct`. What a struct cannot do (fields that are not shown, not
+compared or not given, a `__post_init__`, slots of its own) is left to `dataclass`. What runs on the way to `--version`
+and `status` uses `dataclass` itself, since there msgspec is not loaded at all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar, cast, dataclass_transform
+
+import msgspec
+
+T = TypeVar("T")
+MISSING = dataclasses.MISSING
+_KIND = vars(dataclasses)["_FIELD"]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+def frozen(cls: type[T]) -> type[T]:
+    """Make the class a frozen value whose fields are its annotated names."""
+    if issubclass(cls, msgspec.Struct):
+        raise TypeError(f"{cls.__name__} has a value as its base; values have none, put one into the other")
+    if _beyond(cls):
+        return dataclasses.dataclass(frozen=True, slots=True)(cls)
+    space: dict[str, Any] = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
+    fields: dict[str, Any] = {}
+    for name, kind in vars(cls).get("__annotations__", {}).items():
+        if not str(kind).startswith(("ClassVar", "typing.ClassVar")):
+            fields[name] = _field(space, name, kind)
+    bases = (msgspec.Struct, *(base for base in cls.__bases__ if base is not object))
+    made: Any = cast(Any, type(msgspec.Struct))(cls.__name__, bases, space, frozen=True)
+    made.__dataclass_fields__ = fields
+    return cast("type[T]", made)
+
+
+def _beyond(cls: type) -> bool:
+    """Whether it needs what only `dataclass` has."""
+    if "__post_init__" in vars(cls) or any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__):
+        return True
+    given = (each for each in vars(cls).values() if isinstance(each, dataclasses.Field))
+    return any(not (each.repr and each.compare and each.init) or each.kw_only is True for each in given)
+
+
+def _field(space: dict[str, Any], name: str, kind: Any) -> Any:
+    """The field as dataclasses know it; its default goes into `space` as msgspec takes it."""
+    given: Any = space.get(name, MISSING)
+    if not isinstance(given, dataclasses.Field):
+        given = dataclasses.field()
+    elif given.default_factory is not MISSING:
+        space[name] = msgspec.field(default_factory=given.default_factory)
+    elif given.default is not MISSING:
+        space[name] = given.default
+    else:
+        del space[name]
+    given.name, given.type, given._field_type = name, kind, _KIND  # noqa: SLF001 - what `dataclass` itself sets
+    return given
