@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -11,6 +12,7 @@ def main() -> int:
         found = ".".join(map(str, sys.version_info[:2]))
         sys.stderr.write(f"Garra needs Python 3.11 or newer; this is {found}. Install a newer Python and try again.\n")
         return 1
+    _streams()
     if len(sys.argv) == 2:
         from garra.faces.cli.fast import answer
         from garra.io.env import read
@@ -22,6 +24,17 @@ def main() -> int:
     from garra.faces.cli.main import run
 
     return run(sys.argv[1:])
+
+
+def _streams() -> None:
+    """A shell may close a standard stream (`>&-`): what is said there is lost then, and nothing else is."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
 
 
 if __name__ == "__main__":

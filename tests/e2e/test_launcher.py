@@ -122,3 +122,18 @@ def test_output_that_nobody_reads_is_no_fault(program: Program) -> None:
     script = f"{sys.executable} -m garra --help | true; {sys.executable} -m garra gateway schema --help | head -1"
     ran = subprocess.run(["sh", "-c", script], env=program.variables, capture_output=True, text=True, timeout=30)
     assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_fault(program: Program, closed: str) -> None:
+    for command in ("--help", "status"):
+        script = f"{sys.executable} -m garra {command} {closed}"
+        ran = subprocess.run(["sh", "-c", script], env=program.variables, capture_output=True, text=True, timeout=30)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert bool(ran.stdout) == (">&-" not in closed.replace("2>&-", ""))
+
+
+def test_a_level_of_thinking_that_is_none_is_named(program: Program) -> None:
+    ran = program.run("agent", "--local", "-m", "hi", "--thinking", "loud")
+    assert ran.code == 2
+    assert "'loud' is no level; there is off, minimal" in ran.err

@@ -12,7 +12,7 @@ from garra.core.errors import GarraError, UserError
 from garra.faces.cli import output, parsing, place, turn
 from garra.faces.cli.output import Answer
 from garra.faces.cli.place import Place
-from garra.faces.cli.turn import Ask, Terminated
+from garra.faces.cli.turn import Ask, Terminated, thinking
 
 VALUES = {"-m": "--message", "-t": "--to"} | {
     name: name
@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--session-id", metavar="ID", help="a conversation by the id of its transcript")
     parser.add_argument("-t", "--to", metavar="WHO", help="the conversation with this person")
     parser.add_argument("--model", default="", metavar="REF", help="another model for this turn, provider/model")
-    parser.add_argument("--thinking", default="", metavar="LEVEL", help="off, minimal, low, medium, high, xhigh")
+    parser.add_argument("--thinking", type=thinking, default="", metavar="LEVEL", help="off to xhigh")
     parser.add_argument("--timeout", type=seconds, default=TIMEOUT_S, metavar="S", help="seconds; 0 is no limit (600)")
     parser.add_argument("--local", action="store_true", help="answer in this process, without a gateway")
     parser.add_argument("--deliver", action="store_true", help="also send the answer to the conversation's channel")

@@ -14,7 +14,7 @@ from typing import Any
 from garra.core.errors import GarraError, UserError
 from garra.faces.cli import output, parsing, place, turn
 from garra.faces.cli.place import Place
-from garra.faces.cli.turn import Ask, Outcome, Terminated
+from garra.faces.cli.turn import Ask, Outcome, Terminated, thinking
 
 VALUES = {name: name for name in ("--message-file", "--agent", "--model", "--thinking", "--cwd", "--state-dir")}
 FAILED, LATE = 1, 2
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--message-file", default="", metavar="FILE", help="read it from a file; - is standard input")
     parser.add_argument("--agent", default="", metavar="ID", help="which agent")
     parser.add_argument("--model", default="", metavar="REF", help="which model, provider/model")
-    parser.add_argument("--thinking", default="", metavar="LEVEL", help="off, minimal, low, medium, high, xhigh")
+    parser.add_argument("--thinking", type=thinking, default="", metavar="LEVEL", help="off to xhigh")
     parser.add_argument("--timeout", type=float, default=600.0, metavar="S", help="seconds; 0 is no limit (600)")
     parser.add_argument("--cwd", default="", metavar="DIR", help="the folder to work in (this one)")
     parser.add_argument("--state-dir", default="", metavar="DIR", help="keep the conversation here; must exist")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import sys
 from collections.abc import Sequence
@@ -33,7 +34,8 @@ def run(arguments: Sequence[str]) -> int:
             sys.stdout.close()
         return 1
     except OSError as fault:
-        return complain(f"{fault.strerror or fault}{f': {fault.filename}' if fault.filename else ''}", 1)
+        where = fault.filename or "standard output" * (fault.errno == errno.ENOSPC)
+        return complain(f"{fault.strerror or fault}{f': {where}' if where else ''}", 1)
 
 
 def fault_of_ours(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

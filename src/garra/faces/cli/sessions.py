@@ -254,7 +254,8 @@ async def _delete(asked: argparse.Namespace, place: Place) -> int:
         return 0 if good else 1
     for result in results:
         where = f", kept as {result['archived']}" if result.get("archived") else ""
-        output.say(f"{result['key']}: {result.get('error') or result['status'].replace('_', ' ')}{where}")
+        tell = output.note if result.get("error") else output.say
+        tell(f"{result['key']}: {result.get('error') or result['status'].replace('_', ' ')}{where}")
     return 0 if good else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import importlib
 import signal
@@ -116,6 +117,14 @@ async def _embedded(place: Place, ask: Ask, workspace: Path | None) -> Outcome:
         if stopped:
             raise Terminated from None
         raise
+
+
+def thinking(level: str) -> str:
+    """As an argument's type: a level that there is. Raises ArgumentTypeError, which names them."""
+    levels: tuple[str, ...] = importlib.import_module("garra.domains.sessions.changes").THINKING
+    if level.lower() not in levels:
+        raise argparse.ArgumentTypeError(f"{level!r} is no level; there is {', '.join(levels)}")
+    return level.lower()
 
 
 def _turn(place: Place, ask: Ask) -> Any:
