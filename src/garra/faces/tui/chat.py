@@ -31,8 +31,6 @@ from garra.sdk.ports import Clock
 
 log = logging.getLogger(__name__)
 
-LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
-
 
 @frozen
 class Opening:
@@ -302,7 +300,11 @@ class Chat(App[int]):
             await self._look()
 
         await self._choose(
-            "Thinking", [Choice(level, level) for level in LEVELS], self._facts.thinking, said=rest, then=choose
+            "Thinking",
+            [Choice(level, level) for level in commands.LEVELS],
+            self._facts.thinking,
+            said=rest,
+            then=choose,
         )
 
     async def _choose(self, title: str, choices: list[Choice], current: str, *, said: str, then: Any) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
+"""How much a model can be asked to think."""
+
 
 class Slash(NamedTuple):
     """One command: its names, what may follow, what it does."""
