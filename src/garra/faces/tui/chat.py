@@ -299,13 +299,8 @@ class Chat(App[int]):
             await self._notice(f"Thinking: {level}.")
             await self._look()
 
-        await self._choose(
-            "Thinking",
-            [Choice(level, level) for level in commands.LEVELS],
-            self._facts.thinking,
-            said=rest,
-            then=choose,
-        )
+        levels = [Choice(level, level) for level in commands.LEVELS]
+        await self._choose("Thinking", levels, self._facts.thinking, said=rest, then=choose)
 
     async def _choose(self, title: str, choices: list[Choice], current: str, *, said: str, then: Any) -> None:
         """What was said, else what is picked from the list, goes to `then`; nothing when the list is left."""
