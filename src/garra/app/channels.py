@@ -168,7 +168,7 @@ class Channels:
     def _make(self, setup: Setup) -> Channel:
         house = self._house
         cursor = Bookmark(self._cursors, str(setup.key))
-        ports = ChannelPorts(house.http, house.clock, house.spawn, cursor, Root(house.paths.media))
+        ports = ChannelPorts(house.http, house.clock, house.spawn, cursor, Root(house.paths.media), house.http)
         return house.plugins.channel(setup.channel, setup.account, ports)
 
     def _receive(self, setup: Setup) -> Receive:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 
 from garra.core.errors import GarraError
 from garra.core.value import frozen
-from garra.sdk.ports import Clock, Files, Http, Spawn
+from garra.sdk.ports import Clock, Dial, Files, Http, Spawn
 
 ChatKind = Literal["direct", "group", "channel"]
 EventKind = Literal["message", "edit", "reaction", "button", "membership", "other"]
@@ -233,13 +233,16 @@ class Account:
 
 @frozen
 class Ports:
-    """What the host grants a channel. `media` is the root that a `File.path` lies below; None where none is kept."""
+    """What the host grants a channel. `media` is the root that a `File.path` lies below; None where none is kept.
+    `dial` opens a connection to a platform that speaks no HTTP; None where the host has no such door.
+    """
 
     http: Http
     clock: Clock
     spawn: Spawn
     cursor: Cursor
     media: Files | None = None
+    dial: Dial | None = None
 
 
 class Channel(Protocol):

@@ -99,6 +99,28 @@ class Http(Protocol):
         ...
 
 
+class Stream(Protocol):
+    """One open connection. Everything raises Unavailable (details `{"kind": "timeout" | "cut"}`) when it breaks."""
+
+    async def read(self, most: int = 1 << 16, timeout: float | None = None) -> bytes:
+        """The next bytes, at most `most`; empty when the other side has closed. `timeout` in seconds, None: no limit."""
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Returns when the data is on its way; the other side may never see it."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Dial(Protocol):
+    """The one way out for platforms that speak no HTTP, with the same proxies, certificates and address rules."""
+
+    async def open(self, host: str, port: int, *, tls: bool = True, connect: float = 15.0, via: Via = DIRECT) -> Stream:
+        """Connect within `connect` seconds. Raises Unavailable (details as for Http)."""
+        ...
+
+
 class Worker(Protocol):
     """A child program of ours that is spoken to in lines."""
 

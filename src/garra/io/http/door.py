@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from types import TracebackType
@@ -13,18 +13,19 @@ from urllib.parse import urljoin, urlsplit
 
 from garra.core.errors import Unavailable
 from garra.io.http.ask import Ask
-from garra.sdk.ports import DIRECT, Body, Via
+from garra.sdk.ports import DIRECT, Body, Stream, Via
 
 if TYPE_CHECKING:
     from garra.io.http.pool import Answered, Pools
 
 _CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key"})
 _REDIRECTS = 5
+Opened = Callable[..., Awaitable[Stream]]
 
 
 class GuardedHttp:
-    """`sdk.ports.Http`. `via` is the default way out, or gives it anew for every request, so that a changed setting
-    counts at once; `guard` refuses every address that is not public.
+    """`sdk.ports.Http` and `sdk.ports.Dial`. `via` is the default way out, or gives it anew for every request, so that
+    a changed setting counts at once; `guard` refuses every address that is not public.
 
     Answers are asked for uncompressed; a server that compresses all the same is understood for gzip and deflate.
     """
@@ -49,6 +50,12 @@ class GuardedHttp:
         sent.setdefault("accept-encoding", "identity")
         sent.setdefault("user-agent", "garra")
         return _Call(self, Ask(method.upper(), url, sent, body, timeout, connect, self._way(via)))
+
+    async def open(self, host: str, port: int, *, tls: bool = True, connect: float = 15.0, via: Via = DIRECT) -> Stream:
+        """As `sdk.ports.Dial`."""
+        pools = await self.pools()
+        opened: Opened = importlib.import_module("garra.io.http.dial").opened
+        return await opened(pools, host, port, tls=tls, connect=connect, via=self._way(via))
 
     def client(self, via: Via = DIRECT) -> Any:
         """A pooled `httpx2.AsyncClient` whose faults are Unavailable. Loads that library: call it in a thread."""

@@ -34,11 +34,11 @@ class Pools:
     """One pool for each way out, http and https apart: certificates are read only where they are needed."""
 
     def __init__(self, *, guard: bool) -> None:
-        self._guard = guard
         self._pools: dict[tuple[Via, bool], Connections] = {}
         self._trusted: dict[str | None, ssl.SSLContext] = {}
         self._clients: dict[Via, Any] = {}
-        self._direct, self._to_proxy = net.Network(guard=guard), net.Network(guard=False)
+        self.guarded = guard
+        self.direct, self.to_proxy = net.Network(guard=guard), net.Network(guard=False)
 
     async def send(self, ask: Ask) -> Answered:
         """Send it and give the answer once its head has come. Raises Unavailable."""
@@ -47,7 +47,7 @@ class Pools:
         times = {"connect": ask.connect, "pool": ask.connect, "read": ask.wait, "write": ask.wait}
         with translated(host):
             pool = await self._pool(ask.via, secure=target.scheme == b"https")
-            if self._guard and ask.via.proxy:
+            if self.guarded and ask.via.proxy:
                 await net.addresses(host, target.port or 443, guard=True)
             answer = await pool.send(
                 httpcore2.Request(
@@ -63,12 +63,12 @@ class Pools:
     async def _pool(self, via: Via, *, secure: bool) -> Connections:
         pool = self._pools.get((via, secure))
         if pool is None:
-            context = await asyncio.to_thread(self._context, via.ca_file) if secure else None
+            context = await self.trust(via) if secure else None
             library = httpcore2.AsyncConnectionPool(
                 ssl_context=context,
-                proxy=_proxy(via.proxy),
+                proxy=proxied(via.proxy),
                 keepalive_expiry=_IDLE_S,
-                network_backend=self._to_proxy if via.proxy else self._direct,  # the proxy is the owner's own
+                network_backend=self.to_proxy if via.proxy else self.direct,  # the proxy is the owner's own
             )
             pool = self._pools.setdefault((via, secure), Connections(library.create_connection))
         return pool
@@ -81,6 +81,10 @@ class Pools:
             transport = adapter.Transport(self, via)
             self._clients[via] = library.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
         return self._clients[via]
+
+    async def trust(self, via: Via) -> ssl.SSLContext:
+        """What certificates are checked by. Raises Unavailable."""
+        return await asyncio.to_thread(self._context, via.ca_file)
 
     def _context(self, ca_file: str | None) -> ssl.SSLContext:
         """Blocks: reads certificates. `ca_file` adds to the system's own."""
@@ -183,7 +187,8 @@ def _headers(ask: Ask, target: httpcore2.URL) -> list[tuple[bytes, bytes]]:
     return listed
 
 
-def _proxy(address: str | None) -> httpcore2.Proxy | None:
+def proxied(address: str | None) -> httpcore2.Proxy | None:
+    """The proxy as the library wants it. Raises Unavailable for what is no address."""
     if not address:
         return None
     parts = urlsplit(address)
