@@ -120,9 +120,9 @@ async def _embedded(place: Place, ask: Ask, workspace: Path | None) -> Outcome:
 
 
 def thinking(level: str) -> str:
-    """As an argument's type: a level that there is. Raises ArgumentTypeError, which names them."""
+    """As an argument's type: a level that there is, or none. Raises ArgumentTypeError, which names them."""
     levels: tuple[str, ...] = importlib.import_module("garra.domains.sessions.changes").THINKING
-    if level.lower() not in levels:
+    if level and level.lower() not in levels:
         raise argparse.ArgumentTypeError(f"{level!r} is no level; there is {', '.join(levels)}")
     return level.lower()
 
