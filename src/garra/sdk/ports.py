@@ -103,7 +103,7 @@ class Stream(Protocol):
     """One open connection. Everything raises Unavailable (details `{"kind": "timeout" | "cut"}`) when it breaks."""
 
     async def read(self, most: int = 1 << 16, timeout: float | None = None) -> bytes:
-        """The next bytes, at most `most`; empty when the other side has closed. `timeout` in seconds, None: no limit."""
+        """The next bytes, at most `most`; empty when the other side has closed. `timeout` is seconds."""
         ...
 
     async def write(self, data: bytes) -> None:
