@@ -85,3 +85,68 @@ def test_one_credential_serves_one_account() -> None:
 @pytest.mark.parametrize("value", [Secret("1:a"), "1:a"])
 def test_a_secret_may_come_wrapped(value: Any) -> None:
     assert one({"botToken": value}).account.settings["botToken"] == Secret("1:a")
+
+
+BARE: dict[str, Any] = {
+    "type": "object",
+    "required": ["host", "nick"],
+    "properties": {
+        "host": {"type": "string", "env": "TOY_HOST"},
+        "port": {"type": "integer", "env": "TOY_PORT"},
+        "nick": {"type": "string", "env": "TOY_NICK"},
+        "rooms": {"type": "array", "env": "TOY_ROOMS"},
+        "password": {"type": "string", "secret": True, "optional": True, "env": "TOY_PASSWORD"},
+        "nickserv": {
+            "type": "object",
+            "properties": {
+                "service": {"type": "string"},
+                "password": {"type": "string", "secret": True, "optional": True, "file": "passwordFile"},
+                "passwordFile": {"type": "string"},
+            },
+        },
+    },
+}
+
+
+def bare(section: dict[str, Any], **outside: Any) -> list[Setup]:
+    return setups("toy", section, BARE, Outside(**outside))
+
+
+def test_an_account_may_need_no_credential() -> None:
+    (setup,) = bare({"host": "h", "nick": "n"})
+    assert (setup.configured, setup.fault, setup.account.settings["password"]) == (True, "", Secret(""))
+    (short,) = bare({"host": "h"})
+    assert short.fault == "channels.toy.nick: is required"
+
+
+def test_what_accounts_share_is_no_account_by_itself() -> None:
+    assert [s.key.account for s in bare({"host": "h", "accounts": {"a": {"nick": "n"}}})] == ["a"]
+    assert [s.key.account for s in bare({"host": "h", "nick": "n", "accounts": {"a": {"nick": "m"}}})] == [
+        "default",
+        "a",
+    ]
+
+
+def test_a_credential_one_object_deep() -> None:
+    section = {"host": "h", "nick": "n", "nickserv": {"service": "S", "password": "p1"}}
+    section["accounts"] = {"a": {"nickserv": {"passwordFile": "/f"}}, "b": {}}
+    first, second, third = bare(section, read=lambda path: f"from {path}")
+    assert first.account.settings["nickserv"] == {"service": "S", "password": Secret("p1")}
+    inner = {"service": "S", "passwordFile": "/f", "password": Secret("from /f")}
+    assert second.account.settings["nickserv"] == inner
+    assert third.account.settings["nickserv"] == {"service": "S"}
+    assert section["nickserv"] == {"service": "S", "password": "p1"}
+    assert (first.sources["nickserv.password"], second.sources["nickserv.password"]) == ("config", "file")
+    assert [setup.fault for setup in (first, second, third)] == ["", "", ""]
+    assert "p1" not in repr(first)
+
+
+def test_plain_keys_come_from_the_environment_for_the_default_account_only() -> None:
+    env = {"TOY_HOST": "h", "TOY_PORT": "7", "TOY_NICK": "n", "TOY_ROOMS": "#a, #b", "TOY_PASSWORD": "w"}
+    (setup,) = bare({"nick": "mine"}, env=env)
+    told = {key: setup.account.settings[key] for key in ("host", "port", "nick", "rooms", "password")}
+    assert told == {"host": "h", "port": 7, "nick": "mine", "rooms": ["#a", "#b"], "password": Secret("w")}
+    (named,) = bare({"accounts": {"a": {"nick": "x"}}}, env=env)
+    assert named.fault == "channels.toy.accounts.a.host: is required"
+    (wrong,) = bare({}, env={**env, "TOY_PORT": "seven"})
+    assert wrong.fault.startswith("channels.toy.port:")

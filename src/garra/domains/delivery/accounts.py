@@ -1,13 +1,14 @@
 """Which accounts a channel has, from its part of the configuration and the schema in its manifest. Pure.
 
-In the schema, `secret` marks a credential: it becomes a `Secret`, and accounts do not inherit it. `env` names the
-variable the default account reads it from, `file` the key of a file that holds it. `unique`: no two accounts may have
-the same one, since each would take the other's messages.
+In the schema, `secret` marks a credential: it becomes a `Secret`, and accounts do not inherit it; `file` is the key
+beside it of a file that holds it. It may stand one object deep (`nickserv.password`). `optional`: an account is
+configured without it. `unique`: no two accounts may have the same one, since each would take the other's messages.
+`env` names the variable from which the default account reads a key, credential or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
@@ -92,24 +93,41 @@ class _Reading:
 
     @property
     def marked(self) -> dict[str, Mapping[str, Any]]:
-        """The credentials among its keys."""
-        return {key: part for key, part in (self.schema.get("properties") or {}).items() if part.get("secret")}
+        """The credentials among its keys, by path."""
+        return {key: part for key, part in self.parts if part.get("secret")}
+
+    @property
+    def parts(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Every key that its schema names, by path: `nick`, `nickserv`, `nickserv.password`."""
+        for key, part in (self.schema.get("properties") or {}).items():
+            yield key, part
+            for inner, below in (part.get("properties") or {}).items():
+                yield f"{key}.{inner}", below
 
     @property
     def needed(self) -> list[str]:
-        """The credentials that make an account: those no two may share, else all."""
-        return [key for key, part in self.marked.items() if part.get("unique")] or list(self.marked)
+        """The credentials that make an account: those no two may share, else all it cannot do without."""
+        marked = self.marked.items()
+        unique = [key for key, part in marked if part.get("unique")]
+        return unique or [key for key, part in marked if not part.get("optional")]
+
+    @property
+    def bare(self) -> bool:
+        """An account needs no credential: it is one when it has the keys that the schema requires."""
+        return bool(self.marked) and not self.needed
 
     def names(self) -> list[str]:
         """The accounts' names. The channel's own keys are an account too when they hold a credential, or alone."""
         listed = [str(name) for name in self.section.get("accounts") or {}]
-        files = [part.get("file", "") for part in self.marked.values()]
-        own = any(self.section.get(key) for key in (*self.marked, *files))
+        files = self.files
+        own = any(_get(self.section, key) for key in (*self.marked, *files))
+        if self.bare:
+            own = all(self.section.get(key) for key in self.schema.get("required") or ())
         return listed if listed and (not own or DEFAULT in listed) else [DEFAULT, *listed]
 
     def one(self, name: str) -> Setup:
         own = (self.section.get("accounts") or {}).get(name) or {}
-        settings = {**self._base(name), **own}
+        settings = self._outer(name) | _merged(self._base(name), own, self.objects)
         enabled = self.section.get("enabled") is not False and own.get("enabled") is not False
         fault, sources = self._misfit(name, settings), {}
         for key in self.marked:
@@ -117,34 +135,56 @@ class _Reading:
                 text, sources[key] = self._credential(key, settings, name)
             except UserError as error:
                 text, sources[key], fault = "", "file", error.message
-            settings[key] = Secret(text)
-        configured = not self.marked or any(sources[key] != "none" for key in self.needed)
+            if "." not in key or text:
+                _put(settings, key, Secret(text))
+        configured = not self.needed or any(sources[key] != "none" for key in self.needed)
         shown = str(own.get("name") or (self.section.get("name") if name == DEFAULT else "") or "")
         return Setup(self.channel, Account(name, settings), enabled, configured, fault, shown, sources=sources)
 
+    @property
+    def files(self) -> list[str]:
+        """The keys that name files holding credentials, by path."""
+        return [_beside(key, part["file"]) for key, part in self.marked.items() if part.get("file")]
+
+    @property
+    def objects(self) -> set[str]:
+        """The keys that have credentials inside."""
+        return {key.partition(".")[0] for key in self.marked if "." in key}
+
     def _base(self, name: str) -> dict[str, Any]:
         """What an account has from its channel: all but credentials; the default account has those too."""
-        kept = {"accounts"}
-        if name != DEFAULT:
-            kept |= {"defaultAccount", "name", *self.marked, *(part.get("file", "") for part in self.marked.values())}
-        return {key: value for key, value in self.section.items() if key not in kept}
+        kept = {key: value for key, value in self.section.items() if key != "accounts"}
+        if name == DEFAULT:
+            return kept
+        for path in ("defaultAccount", "name", *self.marked, *self.files):
+            kept = _without(kept, path)
+        return kept
+
+    def _outer(self, name: str) -> dict[str, Any]:
+        """What the default account has from the environment, where the configuration does not say it."""
+        found = {}
+        for key, part in self.parts if name == DEFAULT else ():
+            text = self.outside.env.get(str(part.get("env")), "").strip()
+            if text and not part.get("secret"):
+                found[key] = _typed(str(part.get("type")), text)
+        return found
 
     def _credential(self, key: str, settings: Mapping[str, Any], name: str) -> tuple[str, str]:
         """A credential and where it came from. Raises UserError for a file that cannot be read."""
         part = self.marked[key]
-        value = settings.get(key)
+        value = _get(settings, key)
         if isinstance(value, Secret) and value:
             return value.reveal(), "config"
         if isinstance(value, str) and value.strip():
             return value.strip(), "config"
-        if file := settings.get(part.get("file", "")):
+        if file := _get(settings, _beside(key, part.get("file", ""))):
             return self.outside.read(str(file)).strip(), "file"
         found = self.outside.env.get(str(part.get("env"))) if name == DEFAULT else None
         return (found.strip(), "env") if found else ("", "none")
 
     def _misfit(self, name: str, settings: Mapping[str, Any]) -> str:
         """What does not fit the schema, with its place."""
-        plain = {key: value for key, value in settings.items() if not isinstance(value, Secret)}
+        plain = {key: _plain(value) for key, value in settings.items() if not isinstance(value, Secret)}
         found = faults(self.schema, plain) if self.schema else []
         place = f"channels.{self.channel}" + ("" if name == DEFAULT else f".accounts.{name}")
         return f"{place}.{found[0]}" if found else ""
@@ -154,8 +194,69 @@ class _Reading:
         unique = [key for key, part in self.marked.items() if part.get("unique")]
         for other in before:
             for key in unique:
-                same = setup.account.settings[key] and setup.account.settings[key] == other.account.settings[key]
+                own = _get(setup.account.settings, key)
+                same = own and own == _get(other.account.settings, key)
                 if same and other.enabled and setup.enabled and not setup.fault:
                     line = f"it has the same {key} as the account {other.account.id}; each account needs its own"
                     return replace(setup, fault=line)
         return setup
+
+
+def _typed(kind: str, text: str) -> Any:
+    """A variable's text as the schema wants it; what does not fit stays text, and the schema's check tells of it."""
+    match kind:
+        case "integer" if text.isdecimal():
+            return int(text)
+        case "boolean" if text.lower() in {"true", "false", "1", "0"}:
+            return text.lower() in {"true", "1"}
+        case "array":
+            return [word.strip() for word in text.split(",") if word.strip()]
+        case _:
+            return text
+
+
+def _beside(path: str, key: str) -> str:
+    """A key in the object that `path` lies in."""
+    head, dot, _ = path.rpartition(".")
+    return head + dot + key
+
+
+def _get(settings: Mapping[str, Any], path: str) -> Any:
+    found: Any = settings
+    for key in path.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
+def _put(settings: dict[str, Any], path: str, value: Any) -> None:
+    """Set it; the object it lies in is made anew, since it may be the configuration's own."""
+    head, dot, key = path.partition(".")
+    if not dot:
+        settings[head] = value
+        return
+    inner = settings.get(head)
+    settings[head] = {**(inner if isinstance(inner, Mapping) else {}), key: value}
+
+
+def _without(settings: Mapping[str, Any], path: str) -> dict[str, Any]:
+    head, dot, key = path.partition(".")
+    kept = {name: value for name, value in settings.items() if name != head}
+    inner = settings.get(head)
+    if dot and isinstance(inner, Mapping):
+        kept[head] = {name: value for name, value in inner.items() if name != key}
+    return kept
+
+
+def _merged(base: Mapping[str, Any], own: Mapping[str, Any], objects: Iterable[str]) -> dict[str, Any]:
+    """An account's keys over its channel's; an object with a credential inside is merged, any other replaced."""
+    found = {**base, **own}
+    for key in objects:
+        if isinstance(base.get(key), Mapping) and isinstance(own.get(key), Mapping):
+            found[key] = {**base[key], **own[key]}
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {key: inner for key, inner in value.items() if not isinstance(inner, Secret)}

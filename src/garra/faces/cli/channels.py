@@ -211,6 +211,8 @@ def _values(schema: Mapping[str, Any], asked: argparse.Namespace) -> dict[str, A
         return {**named, part["file"]: asked.token_file}
     if asked.use_env and part.get("env"):
         return {**named, key: "${" + part["env"] + "}"}
+    if part.get("optional"):
+        return named
     raise UserError(
         f"its {key} is missing ({part.get('description', 'its credential')}): give it by --token TEXT, "
         "--token-file FILE or --use-env"

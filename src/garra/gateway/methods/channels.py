@@ -172,7 +172,7 @@ async def logout(host: Host, caller: Caller, params: ChannelsAccount) -> dict[st
     place = ["channels", key.channel] + ([] if key.account == DEFAULT else ["accounts", key.account])
     stored = [name for name, source in (setup.sources if setup else {}).items() if source == "config"]
     for name in stored:
-        await host.live.change(partial(_forget, place=(*place, name)))
+        await host.live.change(partial(_forget, place=(*place, *name.split("."))))
     return {"channel": key.channel, "accountId": key.account, "cleared": bool(stored), "loggedOut": True}
 
 
