@@ -9,7 +9,6 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from garra.core import lanes
 from garra.core.errors import Conflict, NotFound, UserError
 from garra.core.events import EntryStored, RunBody
 from garra.core.ids import SessionId
-from garra.core.schema import faults
 from garra.core.value import frozen
 from garra.domains.context import prompt
 from garra.domains.exec.boxes import probe_by
@@ -36,8 +34,8 @@ from garra.domains.models.detect import Scout
 from garra.domains.models.fetch import Fetcher
 from garra.domains.models.registry import Models
 from garra.domains.models.weights import LocalWeights
-from garra.domains.plugins import discover
-from garra.domains.plugins.registry import Registry, Row
+from garra.domains.plugins import known
+from garra.domains.plugins.registry import Registry
 from garra.domains.sessions.store import Sessions
 from garra.domains.tools.pipeline import Pipeline
 from garra.io import lock
@@ -54,10 +52,8 @@ from garra.runs.drive import Driver, said
 from garra.runs.news import News
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
-from garra.sdk.manifest import FILES
 from garra.sdk.ports import Via
 from garra.sdk.provider import Provider
-from garra.sdk.provider import parse as provider
 from garra.sdk.tool import Tool
 
 log = logging.getLogger(__name__)
@@ -196,9 +192,9 @@ class _Building:
 
     async def find_models(self) -> None:
         live = self.live
-        known = await asyncio.to_thread(_providers, self.plugins)
+        providers = await asyncio.to_thread(_providers, self.plugins)
         ports = ModelPorts(self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock)
-        self.models = Models(lambda: live.config, ports, known)
+        self.models = Models(lambda: live.config, ports, providers)
 
     async def gather_tools(self) -> None:
         live = self.live
@@ -256,35 +252,13 @@ def _ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[s
 def _plugins(paths: Paths, live: Live, ports: Mapping[str, Any]) -> Registry:
     """Find the plugins. Blocks: reads manifests."""
     registry = Registry(ports)
-    _scan(registry, paths, live.config)
+    known.scan(registry, paths, live.config)
     return registry
 
 
-def _scan(registry: Registry, paths: Paths, config: Config) -> None:
-    settings = config.plugins.model_dump(by_alias=True)
-    box = Path(str(resources.files("garra") / "builtin"))
-    roots = (discover.bundled(box), discover.installed(), discover.extensions(paths.extensions))
-    registry.scan(roots, settings, faults)
-
-
 def _providers(plugins: Registry) -> tuple[Provider, ...]:
-    """The providers in the box and those that plugins bring, which are data too. Blocks: reads files."""
-    brought = []
-    for plugin in plugins.of("provider"):
-        file = plugin.folder / FILES[0]
-        try:
-            brought.append(provider(file.read_text("utf-8"), str(file)))
-        except UserError as error:
-            log.warning("%s", error.message)
-    return (*catalog.shipped(), *brought)
-
-
-def installed(paths: Paths, env: Environment) -> list[Row]:
-    """Every plugin as the owner is shown it; no house is opened, nothing is connected. Blocks."""
-    snapshot = load(paths, env)
-    registry = Registry(dict.fromkeys(("http", "spawn", "clock", "probe", "children", "weights")))
-    _scan(registry, paths, snapshot.config)
-    return registry.rows()
+    """The providers in the box and those that plugins bring. Blocks: reads files."""
+    return (*catalog.shipped(), *known.providers(plugins.of("provider")))
 
 
 class _Tools:
@@ -299,7 +273,7 @@ class _Tools:
             spawn(self._again(paths, new), "plugins")
 
     async def _again(self, paths: Paths, config: Config) -> None:
-        await asyncio.to_thread(_scan, self._plugins, paths, config)
+        await asyncio.to_thread(known.scan, self._plugins, paths, config)
         self.now = await asyncio.to_thread(self._plugins.tools)
 
 

@@ -162,3 +162,37 @@ def test_a_need_the_host_lacks(tmp_path: Path) -> None:
     extension(tmp_path / "ext", "wants", "class Family: pass\n", manifest)
     with pytest.raises(load.Broken, match="needs moon"):
         registry(tmp_path / "ext", on("wants")).api("wants")
+
+
+ALONE = 'id = "{name}"\nkind = "tool"\n[[tool]]\nname = "{tool}"\nmodule = "plugin:Hello"\n'
+
+
+@pytest.mark.parametrize("code", ["import nosuchmodule\n", "class Hello(:\n", "Other = 1\n"])
+def test_a_tool_that_does_not_load_is_not_called_ready(tmp_path: Path, code: str) -> None:
+    name = f"broken{len(code)}"
+    extension(tmp_path / "ext", name, code, ALONE.format(name=name, tool=name))
+    made = registry(tmp_path / "ext", on(name))
+    made.prove()
+    (row,) = made.rows()
+    assert not row.enabled
+    assert row.status.startswith(f"plugin {name} does not load: ")
+
+
+def test_a_tool_whose_name_is_taken_says_so(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        extension(tmp_path / "ext", name, TOOL, ALONE.format(name=name, tool="hello"))
+    made = registry(tmp_path / "ext", on("one", "two"))
+    made.prove()
+    assert [row.status for row in made.rows()] == [
+        "ready",
+        "its tool hello is hidden by the tool of plugin one of that name: give it another name",
+    ]
+
+
+def test_a_tool_with_needs_is_proved_without_them(tmp_path: Path) -> None:
+    manifest = 'needs = ["http"]\n' + ALONE.format(name="needy", tool="hello")
+    code = TOOL + "    def __init__(self, http):\n        http.open()\n"
+    extension(tmp_path / "ext", "needy", code, manifest)
+    made = registry(tmp_path / "ext", on("needy"), {"http": None})
+    made.prove()
+    assert [row.status for row in made.rows()] == ["ready"]

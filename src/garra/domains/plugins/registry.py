@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,17 +73,37 @@ class Registry:
             self._fault(plugin.id, str(error))
 
     def _fault(self, plugin: str, reason: str) -> None:
-        self._faults[plugin] = reason
+        self.blame(plugin, reason)
         log.warning("%s", reason)
 
+    def blame(self, plugin: str, reason: str) -> None:
+        """Say why a plugin that is on cannot serve."""
+        self._faults[plugin] = reason
+
+    def prove(self) -> None:
+        """Load the tools of every plugin that is on, so that `rows` says which are broken. Blocks.
+
+        A tool that needs ports is imported only, for the ports at hand may be none.
+        """
+        for plugin in self.of("tool"):
+            try:
+                for part in plugin.manifest.parts:
+                    if plugin.manifest.needs:
+                        load.attribute(plugin, part)
+                    else:
+                        self._one("tool", part.name)
+            except load.Broken as error:
+                self.blame(plugin.id, str(error))
+
     def rows(self) -> list[Row]:
+        hidden = self._hidden()
         listed = [
             Row(
                 plugin.id,
                 plugin.manifest.kind,
                 plugin.origin,
                 plugin.enabled and plugin.id not in self._faults,
-                self._faults.get(plugin.id) or plugin.reason or "ready",
+                self._faults.get(plugin.id) or plugin.reason or hidden.get(plugin.id) or "ready",
                 plugin.folder,
             )
             for plugin in self._plugins
@@ -92,6 +112,27 @@ class Registry:
             Row(item.folder.name, "plugin", item.origin, False, item.reason, item.folder) for item in self._broken
         ]
         return [*listed, *broken]
+
+    def _hidden(self) -> dict[str, str]:
+        """By plugin, why a tool of it is never offered: the first of a name counts."""
+        first: dict[str, Plugin] = {}
+        hidden = {}
+        for plugin, name in self._tool_names():
+            holder = first.setdefault(name, plugin)
+            if holder is not plugin:
+                whose = "the built-in tool" if holder.origin == "bundled" else f"the tool of plugin {holder.id}"
+                hidden[plugin.id] = f"its tool {name} is hidden by {whose} of that name: give it another name"
+        return hidden
+
+    def _tool_names(self) -> Iterator[tuple[Plugin, str]]:
+        """The tools in the order in which `tools` gives them, by the name that a model would call."""
+        for plugin in self.of("tool"):
+            for part in plugin.manifest.parts:
+                made = self._made.get((plugin.id, part.name))
+                yield plugin, made.info.name if made is not None else part.name
+        for plugin in self.of("plugin"):
+            window = self._windows.get(plugin.id)
+            yield from ((plugin, name) for name in (window.tools if window is not None else ()))
 
     def remove(self, plugin: str) -> None:
         """Take away everything a plugin brought."""

@@ -27,8 +27,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _list(here: Place, asked: argparse.Namespace) -> int:
-    house = importlib.import_module("garra.app.house")  # reads every manifest: only this command does
-    rows = house.installed(here.paths, here.env)
+    known = importlib.import_module("garra.domains.plugins.known")  # loads what is on: only this command does
+    load = importlib.import_module("garra.config.load")
+    rows = known.tried(here.paths, load.load(here.paths, here.env).config)
     if asked.json:
         output.say_json({"plugins": [_json(row) for row in rows]})
         return 0

@@ -1,0 +1,87 @@
+"""The plugins of one installation: where they lie, which are on, and what those bring that are data."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from garra.config.paths import Paths
+from garra.config.sections import Config
+from garra.core.errors import UserError
+from garra.core.schema import faults
+from garra.domains.plugins import discover
+from garra.domains.plugins.discover import Broken, Plugin
+from garra.domains.plugins.registry import Registry, Row
+from garra.sdk.manifest import FILES
+from garra.sdk.provider import Provider, parse
+
+log = logging.getLogger(__name__)
+
+PORTS = ("http", "spawn", "clock", "probe", "children", "weights")
+"""What a host hands out, by name."""
+
+
+def scan(registry: Registry, paths: Paths, config: Config) -> None:
+    """Find the plugins of this installation. Blocks: reads manifests."""
+    registry.scan(_roots(paths), _settings(config), faults)
+
+
+def tried(paths: Paths, config: Config) -> list[Row]:
+    """Every plugin as the owner is shown it: those that are on are loaded, so that what is broken says so.
+
+    No house is opened, nothing is connected. Blocks.
+    """
+    registry = Registry(dict.fromkeys(PORTS))
+    scan(registry, paths, config)
+    for plugin in registry.of("provider"):
+        try:
+            _provider(plugin)
+        except UserError as error:
+            registry.blame(plugin.id, error.message)
+    registry.prove()
+    return registry.rows()
+
+
+def brought(paths: Paths, config: Config) -> tuple[Provider, ...]:
+    """The providers of the plugins that are on; no plugin code runs. Blocks: reads files."""
+    found = [item for root in _roots(paths) for item in root if isinstance(item, Plugin)]
+    return providers(plugin for plugin in discover.choose(found, _settings(config)) if plugin.enabled)
+
+
+def providers(plugins: Iterable[Plugin]) -> tuple[Provider, ...]:
+    """What those of `plugins` bring that are providers, which are data; one that cannot be read is logged. Blocks."""
+    return tuple(_readable(plugin for plugin in plugins if plugin.manifest.kind == "provider"))
+
+
+def builtin_tools() -> frozenset[str]:
+    """The names of the tools in the box. Blocks: reads manifests."""
+    box = [item for item in discover.bundled(_box()) if isinstance(item, Plugin)]
+    return frozenset(part.name for plugin in box if plugin.manifest.kind == "tool" for part in plugin.manifest.parts)
+
+
+def _roots(paths: Paths) -> tuple[Iterator[Plugin | Broken], ...]:
+    return (discover.bundled(_box()), discover.installed(), discover.extensions(paths.extensions))
+
+
+def _box() -> Path:
+    return Path(str(resources.files("garra") / "builtin"))
+
+
+def _settings(config: Config) -> Mapping[str, Any]:
+    return config.plugins.model_dump(by_alias=True)
+
+
+def _readable(plugins: Iterable[Plugin]) -> Iterator[Provider]:
+    for plugin in plugins:
+        try:
+            yield _provider(plugin)
+        except UserError as error:
+            log.warning("%s", error.message)
+
+
+def _provider(plugin: Plugin) -> Provider:
+    file = plugin.folder / FILES[0]
+    return parse(file.read_text("utf-8"), str(file))
