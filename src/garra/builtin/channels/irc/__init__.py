@@ -1,0 +1,1 @@
+"""IRC, over one connection of its own."""
