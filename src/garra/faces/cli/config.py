@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from garra.config import include
+from garra.config import fixed, include
+from garra.config.issue import Issue
 from garra.config.load import Snapshot, load
 from garra.config.write import Writer
 from garra.core import dotted, merge
@@ -141,8 +142,14 @@ def _set(options: argparse.Namespace, place: Place) -> int:
         for part in path:
             tree = tree.get(part) if isinstance(tree, dict) else None
         value = merge.patched(tree, value)
+    before = _loaded(place)
     found = writer.set(path, value)
-    _say(found, f"{dotted.show(path)} is set" + ("" if _quiet(path, value) else f" to {json.dumps(value)}"))
+    _say(
+        place,
+        before,
+        found,
+        f"{dotted.show(path)} is set" + ("" if _quiet(path, value) else f" to {json.dumps(value)}"),
+    )
     return 0
 
 
@@ -153,8 +160,9 @@ def _quiet(path: dotted.Path, value: Any) -> bool:
 
 
 def _unset(options: argparse.Namespace, place: Place) -> int:
-    path = dotted.parse(options.path)
-    _say(Writer(place.paths, place.env).unset(path), f"{dotted.show(path)} is no longer set")
+    path, before = dotted.parse(options.path), _loaded(place)
+    found = Writer(place.paths, place.env).unset(path)
+    _say(place, before, found, f"{dotted.show(path)} is no longer set")
     return 0
 
 
@@ -166,22 +174,30 @@ def _patch(options: argparse.Namespace, place: Place) -> int:
         raise UserError(f"{options.file}: {fault}") from fault
     if not isinstance(value, dict):
         raise UserError(f"{options.file} must hold one object")
-    _say(Writer(place.paths, place.env).patch(value), "the configuration is changed")
+    before = _loaded(place)
+    _say(place, before, Writer(place.paths, place.env).patch(value), "the configuration is changed")
     return 0
 
 
-def _say(found: Snapshot, words: str) -> None:
-    sys.stdout.write(words + ". A running gateway takes it over within a second.\n")
-    for warning in found.warnings:
+def _say(place: Place, before: Snapshot, found: Snapshot, words: str) -> None:
+    waits = fixed.changed(before.config, found.config)
+    when = f"takes {' and '.join(waits)} over when it is restarted" if waits else "takes it over within a second"
+    sys.stdout.write(f"{words}. A running gateway {when}.\n")
+    for warning in _warnings(place, found):
         sys.stderr.write(f"  ! {warning}\n")
+
+
+def _warnings(place: Place, found: Snapshot) -> tuple[Issue, ...]:
+    unknown = importlib.import_module("garra.faces.cli.unknown_plugins")  # reads manifests: not for `config get`
+    return (*found.warnings, *unknown.complaints(place.paths, found))
 
 
 def _validate(options: argparse.Namespace, place: Place) -> int:
     found = _loaded(place)
-    file = str(place.paths.config_file)
+    file, warnings = str(place.paths.config_file), _warnings(place, found)
     if options.json:
         view = importlib.import_module("garra.config.view")
-        blob = {"valid": found.valid, "path": file, "warnings": view.issues(found.warnings)}
+        blob = {"valid": found.valid, "path": file, "warnings": view.issues(warnings)}
         if not found.valid:
             message = f"config is invalid: {file}"
             blob = {"ok": False, "error": {"type": "cli_error", "message": message}, **blob}
@@ -190,13 +206,13 @@ def _validate(options: argparse.Namespace, place: Place) -> int:
     elif found.valid:
         state = "" if found.exists else " (there is no such file; the defaults hold)"
         sys.stdout.write(f"Config valid: {file}{state}\n")
-        _list(sys.stdout.write, found.warnings)
+        _list(sys.stdout.write, warnings)
     else:
         sys.stderr.write(f"Config is invalid: {file}\n")
         for issue in found.issues:
             line = f"line {issue.line}: " if issue.line and issue.at else ""
             sys.stderr.write(f"  x {line}{issue}\n")
-        _list(sys.stderr.write, found.warnings)
+        _list(sys.stderr.write, warnings)
         sys.stderr.write("Mend these, or run `garra config restore` for the last valid one.\n")
     return 0 if found.valid else 1
 

@@ -1,0 +1,38 @@
+"""What `garra config` says after a change, as a real process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.faces.cli.test_channels import garra
+
+
+def test_what_waits_for_a_restart_is_named(tmp_path: Path) -> None:
+    said = garra(tmp_path, "config", "set", "gateway.port", "18600").stdout
+    assert said == "gateway.port is set to 18600. A running gateway takes gateway.port over when it is restarted.\n"
+    said = garra(tmp_path, "config", "set", "session.dmScope", "main").stdout
+    assert said.endswith("A running gateway takes it over within a second.\n")
+    said = garra(tmp_path, "config", "unset", "gateway.port").stdout
+    assert said == "gateway.port is no longer set. A running gateway takes gateway.port over when it is restarted.\n"
+
+
+def test_a_plugin_that_is_not_there_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "extensions" / "dice"
+    garra(tmp_path, "plugins", "new", "tool", "dice", "--dir", str(folder.parent))
+    done = garra(tmp_path, "config", "set", "plugins.entries.dce.enabled", "true")
+    assert done.returncode == 0
+    assert "plugins.entries.dce: no plugin is called dce; did you mean dice?" in done.stderr
+    found = json.loads(garra(tmp_path, "config", "validate", "--json").stdout)
+    assert (found["valid"], [row["path"] for row in found["warnings"]]) == (True, ["plugins.entries.dce"])
+    assert "see garra plugins list" in garra(tmp_path, "config", "set", "plugins.entries.qqqq.enabled", "true").stderr
+    garra(tmp_path, "config", "unset", "plugins.entries.dce")
+    garra(tmp_path, "config", "unset", "plugins.entries.qqqq")
+    assert garra(tmp_path, "config", "set", "plugins.entries.dice.enabled", "true").stderr == ""
+
+
+def test_plugins_that_are_no_object_are_only_not_valid(tmp_path: Path) -> None:
+    (tmp_path / "garra.json").write_text('{"plugins": "dice"}')
+    done = garra(tmp_path, "config", "validate")
+    assert done.returncode == 1
+    assert "Config is invalid" in done.stderr
