@@ -78,7 +78,9 @@ def test_a_token_from_the_environment_or_a_file(tmp_path: Path) -> None:
         (("add", "telegram"), "--token-file FILE or --use-env"),
         (("add", "nowhere", "--token", "x"), "there is no channel 'nowhere' here"),
         (("remove", "telegram"), "there is no account telegram/default"),
-        (("start", "telegram"), "none answers"),
+        (("start", "telegram"), "the gateway holds the links: no gateway answers"),
+        (("add", "telegram", "--token", "notatoken"), "like 123456789:AAE"),
+        (("add", "telegram", "--token", "7:a b"), "does not look like its botToken"),
         (("add", "telegram", "--account", " ", "--token", "x"), "--account is empty"),
     ],
 )
@@ -117,3 +119,23 @@ def test_a_channel_is_known_by_its_manifest_alone(tmp_path: Path) -> None:
     (folder / "manifest.toml").write_text(MANIFEST.format(api=99))
     assert "toy" not in listed(tmp_path, "--all")
     assert "Update Garra" in garra(tmp_path, "plugins", "list", "--json").stdout
+
+
+def test_a_credential_that_replaces_another_says_so(tmp_path: Path) -> None:
+    assert "telegram/default is added." in garra(tmp_path, "channels", "add", "telegram", "--token", "7:a").stdout
+    again = garra(tmp_path, "channels", "add", "telegram", "--token", "8:b").stdout
+    assert "is added" not in again
+    assert "replaces what it had" in again
+
+
+def test_the_help_of_adding_says_where_a_token_comes_from(tmp_path: Path) -> None:
+    said = garra(tmp_path, "channels", "add", "telegram", "--help").stdout
+    for words in ("/newbot to @BotFather", "examples:", "garra channels add telegram --token 123456789:AAE"):
+        assert words in said
+
+
+def test_a_status_without_a_gateway_says_what_to_do(tmp_path: Path) -> None:
+    port = {"GARRA_GATEWAY_PORT": "1"}
+    done = garra(tmp_path, "channels", "status", **port)
+    assert "Start one with: garra gateway run" in done.stderr
+    assert "garra channels add telegram --token TOKEN" in done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,15 @@ from garra.io.clock import SystemClock
 
 DEFAULT = "default"
 SCOPES = ("operator.admin", "operator.read")
+
+ADDING = """\
+Add a chat account, or change its credential.
+For a Telegram bot: write /newbot to @BotFather in Telegram; it answers with the bot's token."""
+EXAMPLES = """\
+examples:
+  garra channels add telegram --token 123456789:AAE…
+  garra channels add telegram --token-file ~/bot-token --account work --name Work
+  garra channels status"""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -34,13 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     status = doing.add_parser("status", parents=[common], help="how each link fares, as the gateway sees it")
     status.add_argument("--channel", metavar="NAME", help="only this one")
     status.add_argument("--probe", action="store_true", help="with what each channel knows of itself")
-    adding = doing.add_parser("add", parents=[plain], help="add an account, or change its credential")
-    _named(adding)
-    adding.add_argument("--token", "--bot-token", dest="credential", metavar="TEXT", help="its credential")
-    adding.add_argument("--token-file", metavar="FILE", help="a file that holds the credential")
-    adding.add_argument("--use-env", action="store_true", help="take the credential from the environment, always")
-    adding.add_argument("--name", metavar="TEXT", help="what to call the account")
-    adding.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another of its settings")
+    _adding(doing, plain)
     removing = doing.add_parser("remove", parents=[plain], help="switch an account off, or delete it")
     _named(removing)
     removing.add_argument("--delete", action="store_true", help="take it out of the configuration")
@@ -48,6 +52,27 @@ def _parser() -> argparse.ArgumentParser:
         _named(doing.add_parser(name, parents=[common], help=about))
     parser.set_defaults(json=False, url="", token="", password="", all=False)
     return parser
+
+
+def _adding(doing: Any, plain: argparse.ArgumentParser) -> None:
+    adding: argparse.ArgumentParser = doing.add_parser(
+        "add",
+        parents=[plain],
+        help="add an account, or change its credential",
+        description=ADDING,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _named(adding)
+    token = "its credential; for Telegram the token that @BotFather gives, like 123456789:AAE…"
+    adding.add_argument("--token", "--bot-token", dest="credential", metavar="TEXT", help=token)
+    file = "a file that holds the credential, so that it stands in no shell history; read at each start"
+    adding.add_argument("--token-file", metavar="FILE", help=file)
+    variable = "take the credential from the gateway's environment at each start, such as TELEGRAM_BOT_TOKEN"
+    adding.add_argument("--use-env", action="store_true", help=variable)
+    adding.add_argument("--name", metavar="TEXT", help="what to call the account in lists")
+    setting = "another setting of the channel, such as dmPolicy=open; may be given more than once"
+    adding.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
 
 
 def _named(parser: argparse.ArgumentParser) -> None:
@@ -94,8 +119,12 @@ def _list(here: Place, asked: argparse.Namespace) -> int:
     if rows:
         output.say(output.table(rows, ("ACCOUNT", "NAME", "STATE", "")).rstrip())
     else:
-        output.say(f"No chat account yet. Add one: {here.command} channels add telegram --token TOKEN")
+        output.say(f"No chat account yet. {_first(here)}")
     return 0
+
+
+def _first(here: Place) -> str:
+    return f"Add one: {here.command} channels add telegram --token TOKEN"
 
 
 def _has(plugin: Any, setups: list[Any]) -> bool:
@@ -135,18 +164,15 @@ def _status(here: Place, asked: argparse.Namespace) -> int:
     try:
         found = quick.call(here.target(parsing.wanted(asked)), "channels.status", wanted, scopes=("operator.read",))
     except Unreachable:
-        output.note("No gateway answers; this is what is configured.")
+        output.note(f"No gateway answers; this is what is configured. Start one with: {here.command} gateway run")
         return _list(here, asked)
     if asked.json:
         output.say_json(found)
         return 0
     now = SystemClock().now_ms()
     rows = [_line(channel, row, now) for channel in found["channelOrder"] for row in found["channelAccounts"][channel]]
-    output.say(
-        output.table(rows, ("ACCOUNT", "BOT", "STATE", "LAST MESSAGE", "")).rstrip()
-        if rows
-        else "No chat account is configured."
-    )
+    none = f"No chat account yet. {_first(here)}"
+    output.say(output.table(rows, ("ACCOUNT", "BOT", "STATE", "LAST MESSAGE", "")).rstrip() if rows else none)
     return 0
 
 
@@ -183,6 +209,7 @@ def _add(here: Place, asked: argparse.Namespace) -> int:
         known = ", ".join(part.name for one in channels for part in one.manifest.parts)
         raise NotFound(f"there is no channel {channel!r} here; there is {known}")
     values = _values(plugin.manifest.settings, asked) | _settings(asked.set)
+    there = any(one.channel == channel and one.account.id == account for one in _known(here)[1])
     _write(here, channel, account, {"enabled": True, **values})
     setup = next(one for one in _known(here)[1] if one.channel == channel and one.account.id == account)
     if asked.json:
@@ -192,9 +219,9 @@ def _add(here: Place, asked: argparse.Namespace) -> int:
     elif setup.fault or not setup.configured:
         output.note(f"{channel}/{account} is written, but cannot start: {setup.fault or 'it has no credential'}")
     else:
-        output.say(
-            f"{channel}/{account} is added. A running gateway takes it up by itself: {here.command} channels status"
-        )
+        done = "was there already and is changed; what you gave replaces what it had" if there else "is added"
+        output.say(f"{channel}/{account} {done}.")
+        output.say(f"A running gateway takes it up by itself: {here.command} channels status")
     return 0 if setup.configured and not setup.fault else 1
 
 
@@ -206,6 +233,8 @@ def _values(schema: Mapping[str, Any], asked: argparse.Namespace) -> dict[str, A
         return named
     key, part = marked[0]
     if asked.credential:
+        if not re.fullmatch(part.get("pattern", ".*"), asked.credential, re.DOTALL):
+            raise UserError(f"what --token gives does not look like its {key}: {part.get('description', '')}")
         return {**named, key: asked.credential}
     if asked.token_file and part.get("file"):
         return {**named, part["file"]: asked.token_file}
@@ -269,7 +298,7 @@ def _told(here: Place, asked: argparse.Namespace, method: str, words: str) -> in
     try:
         found = quick.call(here.target(parsing.wanted(asked)), method, params, scopes=SCOPES)
     except Unreachable as fault:
-        raise UserError(f"the gateway holds the links, and none answers: {fault}") from None
+        raise UserError(f"the gateway holds the links: {fault}") from None
     if asked.json:
         output.say_json(found)
     else:
