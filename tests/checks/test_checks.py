@@ -14,6 +14,7 @@ from garra.checks.finding import Finding, Ground
 from garra.config.load import load
 from garra.config.paths import resolve
 from garra.config.write import Writer
+from garra.domains.plugins import scaffold
 from garra.io import lock
 from garra.io.env import Environment
 
@@ -63,6 +64,12 @@ def test_a_broken_configuration_names_line_and_remedy_and_is_mended(here: Instal
     assert not here.faults("config")
 
 
+def test_the_remedy_of_a_broken_configuration_is_said_once(here: Installation) -> None:
+    Writer(here.paths, here.env).set("gateway.port", 18_790)
+    here.write("{")
+    assert [fault.how for fault in here.faults("config") if fault.how] == [here.faults("config")[0].how]
+
+
 def test_what_was_never_good_is_left_to_a_person(here: Installation) -> None:
     here.write("{")
     assert all(fault.mend is None for fault in here.faults("config"))
@@ -108,8 +115,55 @@ def test_the_model_its_provider_and_its_key(here: Installation) -> None:
 
     assert not chosen("own/anything")
     assert "no provider is called nobody" in chosen("nobody/x")[0].what
-    (fault,) = chosen("anthropic/claude-sonnet-4-5")
-    assert "ANTHROPIC_API_KEY" in fault.how
+    (fault,) = chosen("anthropic/claude-sonnet-5")
+    assert fault.how == "export ANTHROPIC_API_KEY"
+    (fine,) = [finding for finding in here.found("model") if not chosen("own/anything")]
+    assert fine.what == "own/anything is chosen, and there is a key for it (it was not asked)"
+
+
+def test_a_key_that_names_an_absent_variable(here: Installation) -> None:
+    providers = {"acme": {"baseUrl": "http://x/v1", "apiKey": "${ACME_API_KEY}", "models": []}}
+    model = {"agents": {"defaults": {"model": {"primary": "acme/acme-large"}}}}
+    here.write(json.dumps({"models": {"providers": providers}, **model}))
+    (fault,) = here.faults("model")
+    assert fault.how == "export ACME_API_KEY"
+
+
+def test_a_model_that_is_nowhere_listed(here: Installation) -> None:
+    here.write(json.dumps({"agents": {"defaults": {"model": {"primary": "anthropic/nope"}}}}))
+    assert [(fault.level, "there is no key" in fault.what) for fault in here.faults("model")] == [
+        ("bad", True), ("warn", False)
+    ]  # fmt: skip
+
+
+def switched_on(*names: str, **more: object) -> str:
+    return json.dumps({"plugins": {"entries": {name: {"enabled": True} for name in names}}, **more})
+
+
+def test_the_provider_of_a_plugin_is_a_provider(tmp_path: Path) -> None:
+    here = Installation(tmp_path, ZETA_API_KEY="1")
+    scaffold.write("provider", "zeta", here.paths.extensions / "zeta")
+    here.write(switched_on("zeta", agents={"defaults": {"model": {"primary": "zeta/example-large"}}}))
+    assert not here.faults("model")
+    assert not here.faults("plugins")
+
+
+def test_a_plugin_that_does_not_load_stands_in_the_way(here: Installation) -> None:
+    scaffold.write("tool", "crooked", here.paths.extensions / "crooked")
+    (here.paths.extensions / "crooked" / "tool.py").write_text("import nosuchmodule\n")
+    assert not here.faults("plugins")
+    here.write(switched_on("crooked"))
+    (fault,) = here.faults("plugins")
+    assert fault.level == "bad"
+    assert "nosuchmodule" in fault.what
+
+
+def test_a_plugin_that_is_wanted_and_denied(here: Installation) -> None:
+    scaffold.write("tool", "unwanted", here.paths.extensions / "unwanted")
+    here.write(json.dumps({"plugins": {"entries": {"unwanted": {"enabled": True}}, "deny": ["unwanted", "tools"]}}))
+    assert [(fault.level, fault.what) for fault in here.faults("plugins")] == [
+        ("warn", "unwanted: denied by plugins.deny")
+    ]
 
 
 def test_commands_without_a_sandbox_by_choice_are_pointed_out(here: Installation) -> None:

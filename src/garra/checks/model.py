@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from garra.checks.finding import Finding, Ground
+from garra.core.errors import RunFailed
 from garra.domains.models import catalog, keys
+from garra.domains.models.catalog import Entry
+from garra.domains.plugins import known
 
 WHERE = "agents.defaults.model.primary"
+_LACKING = re.compile(r'Missing env var ("\w+"(?:, "\w+")*)')
 
 
 def check(ground: Ground) -> list[Finding]:
@@ -17,13 +23,36 @@ def check(ground: Ground) -> list[Finding]:
                 "model", "ok", "no model is set: the first turn picks one and says which", WHERE, "garra models set"
             )
         ]
-    entries = catalog.entries(config, catalog.shipped())
-    provider = primary.partition("/")[0]
+    entries = catalog.entries(config, (*catalog.shipped(), *known.brought(ground.paths, config)))
+    provider, _, model = primary.partition("/")
     entry = entries.get(provider)
     if entry is None:
-        how = f"garra models list shows what there is; or declare models.providers.{provider}"
+        how = f"garra models list --all shows what there is; or declare models.providers.{provider}"
         return [Finding("model", "bad", f"{primary}: no provider is called {provider}", WHERE, how)]
-    if not keys.has(entry, ground.snapshot.env or ground.env):
-        names = " or ".join(entry.provider.key_env) or f"models.providers.{provider}.apiKey"
-        return [Finding("model", "bad", f"{primary}: there is no key for {provider}", WHERE, f"set {names}")]
-    return [Finding("model", "ok", f"{primary} answers, and there is a key for it", WHERE)]
+    lacking, doubt = _key(ground, primary, entry), _listed(primary, model, entry)
+    well = Finding("model", "ok", f"{primary} is chosen, and there is a key for it (it was not asked)", WHERE)
+    return [*lacking, *doubt] or [well]
+
+
+def _key(ground: Ground, primary: str, entry: Entry) -> list[Finding]:
+    provider = entry.provider
+    try:
+        keys.found(entry, ground.snapshot.env or ground.env)
+    except RunFailed as fault:
+        how = f"export {' or '.join(provider.key_env)}" if provider.key_env else ""
+        if entry.key is not None:
+            named = _LACKING.search(fault.message)
+            how = f"export {named[1].replace(chr(34), '')}" if named else fault.message
+        how = how or f"set models.providers.{provider.id}.apiKey"
+        return [Finding("model", "bad", f"{primary}: there is no key for {provider.id}", WHERE, how)]
+    return []
+
+
+def _listed(primary: str, model: str, entry: Entry) -> list[Finding]:
+    """A doubt about a name that is nowhere listed; a server of one's own has what it has."""
+    names = entry.listed()
+    if not names or model in names or model.endswith(".gguf") or entry.provider.probe:
+        return []
+    what = f"{primary}: {model} is not in the catalog of {entry.provider.id}; if it is misspelt, its calls will fail"
+    how = f"garra models list --all --provider {entry.provider.id} shows what it is known to have"
+    return [Finding("model", "warn", what, WHERE, how)]

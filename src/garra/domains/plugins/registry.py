@@ -25,7 +25,7 @@ Check = Callable[[Mapping[str, Any], Any], Iterable[str]]
 
 @frozen
 class Row:
-    """One plugin as the owner is shown it."""
+    """One plugin as the owner is shown it. `broken`: it cannot serve, whatever the owner wants."""
 
     id: str
     kind: Kind
@@ -33,6 +33,7 @@ class Row:
     enabled: bool
     status: str
     folder: Path
+    broken: bool = False
 
 
 class Registry:
@@ -105,11 +106,13 @@ class Registry:
                 plugin.enabled and plugin.id not in self._faults,
                 self._faults.get(plugin.id) or plugin.reason or hidden.get(plugin.id) or "ready",
                 plugin.folder,
+                plugin.id in self._faults,
             )
             for plugin in self._plugins
         ]
         broken = [
-            Row(item.folder.name, "plugin", item.origin, False, item.reason, item.folder) for item in self._broken
+            Row(item.folder.name, "plugin", item.origin, False, item.reason, item.folder, broken=True)
+            for item in self._broken
         ]
         return [*listed, *broken]
 
