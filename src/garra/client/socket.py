@@ -12,6 +12,7 @@ from garra.core.errors import Unavailable
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 LIMIT = 64 << 20
+START = ". Start one with: garra gateway run"
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
 
@@ -21,6 +22,21 @@ class Unreachable(Unavailable):
 
 def fault(kind: str, message: str, **more: object) -> Unreachable:
     return Unreachable(message, details={"kind": kind, **more})
+
+
+def nobody(url: str, why: str) -> Unreachable:
+    """Nobody is there; of this machine's own gateway also how to start one."""
+    return fault("refused", f"no gateway answers at {url}: {why}{START if own(url) else ''}")
+
+
+def own(url: str) -> bool:
+    """Whether an address is this machine's."""
+    return parts(url)[1] in {"127.0.0.1", "localhost", "::1"}
+
+
+def reason(message: str, url: str) -> str:
+    """What `nobody` said, without the words that its reader says already: the bare reason."""
+    return message.removeprefix(f"no gateway answers at {url}: ").removesuffix(START)
 
 
 class WebSocket:
@@ -35,7 +51,7 @@ class WebSocket:
         except TimeoutError as error:
             raise fault("timeout", f"no answer from the gateway at {url}") from error
         except OSError as error:
-            raise fault("refused", f"no gateway answers at {url}: {error.strerror or error}") from error
+            raise nobody(url, error.strerror or str(error)) from error
         upgraded = False
         try:
             if secure:
@@ -45,7 +61,7 @@ class WebSocket:
         except TimeoutError as error:
             raise fault("timeout", f"no answer from the gateway at {url}") from error
         except OSError as error:
-            raise fault("refused", f"no gateway answers at {url}: {error.strerror or error}") from error
+            raise nobody(url, error.strerror or str(error)) from error
         finally:
             if not upgraded:
                 self._socket.close()

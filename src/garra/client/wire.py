@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from garra.client import identity as identities
 from garra.client.quick import CALL_S, CONNECT_S, PROTOCOL, Refused, fresh, identity
-from garra.client.socket import Unreachable, fault
+from garra.client.socket import Unreachable, fault, nobody
 from garra.client.target import Target
 from garra.core.errors import GarraError
 from garra.core.value import frozen
@@ -154,7 +154,7 @@ class Wire:
         except TimeoutError as error:
             raise fault("timeout", f"no answer from the gateway at {target.url}") from error
         except (OSError, WebSocketException) as error:
-            raise fault("refused", f"no gateway answers at {target.url}: {_why(error)}") from error
+            raise nobody(target.url, _why(error)) from error
         try:
             async with asyncio.timeout(CONNECT_S):
                 return socket, await self._greet(socket, target)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from garra.client import quick
+from garra.client.socket import own, reason
 from garra.client.target import Target
 from garra.core.errors import GarraError
 from garra.faces.cli import output, parsing, place
@@ -55,4 +56,5 @@ def _words(report: dict[str, Any]) -> str:
         good = output.painted("answers", "accent")
         return f"Gateway at {url} {good} in {report['latencyMs']} ms (version {report['version']}{who})"
     bad = output.painted("does not answer", "bad")
-    return f"Gateway at {url} {bad}{who}: {report['error']['message']}\nStart one with: garra gateway run"
+    start = "\nStart one with: garra gateway run" if own(url) and not who else ""
+    return f"Gateway at {url} {bad}{who}: {reason(report['error']['message'], url)}{start}"

@@ -21,7 +21,7 @@ def run(arguments: Sequence[str]) -> int:
     except Unreachable as fault:
         if asked.json:
             output.say_json(transport_error(fault, target))
-        output.note(f"garra: {fault.message}. Start one with: garra gateway run")
+        output.note(f"garra: {fault.message}")
         return 1
     if asked.json:
         output.say_json(health)

@@ -8,6 +8,7 @@ from typing import Any
 
 import garra
 from garra.client import quick
+from garra.client.socket import own, reason
 from garra.client.target import Wanted
 from garra.core.errors import GarraError, UserError
 from garra.faces.cli import output, parsing, place
@@ -73,12 +74,6 @@ def primary_model(config: Mapping[str, Any]) -> str | None:
 
 def words(report: Mapping[str, Any], here: Place) -> str:
     gateway, state = report["gateway"], report["state"]
-    if gateway["reachable"]:
-        link = f"{output.painted('running', 'accent')} at {gateway['url']} (version {gateway['version']})"
-    else:
-        process = gateway.get("process")
-        stuck = output.painted(f"process {process.get('pid')} does not answer", "bad") if process else "not running"
-        link = f"{stuck}: {gateway['error']}"
     config = state["config"] if state["configured"] else "none yet (garra onboard writes one)"
     if state["fault"]:
         served = "the last good one serves" if here.config else "there is no last good one"
@@ -86,16 +81,30 @@ def words(report: Mapping[str, Any], here: Place) -> str:
     sessions = ((report.get("status") or {}).get("sessions") or {}).get("count")
     lines = [
         f"Garra     {report['version']}",
-        f"Gateway   {link}",
+        f"Gateway   {_link(gateway)}",
         f"Model     {report['model'] or 'not set: the first turn picks one and says which'}",
         *([f"Sessions  {sessions}"] if sessions is not None else []),
         f"State     {state['path']}",
         f"Config    {config}",
     ]
-    if not gateway["reachable"]:
+    if not gateway["reachable"] and "url" in gateway and own(gateway["url"]) and not gateway.get("process"):
         lines.append(
             output.painted(
                 f"Start the gateway with `{here.command} gateway run`, or just talk: {here.command}", "quiet"
             )
         )
     return "\n".join(lines)
+
+
+def _link(gateway: Mapping[str, Any]) -> str:
+    """Whether the gateway is there, and if not, why that is thought."""
+    if gateway["reachable"]:
+        return f"{output.painted('running', 'accent')} at {gateway['url']} (version {gateway['version']})"
+    if "url" not in gateway:
+        return f"not asked: {gateway['error']}"
+    why = reason(gateway["error"], gateway["url"])
+    if process := gateway.get("process"):
+        return output.painted(f"process {process.get('pid')} does not answer", "bad") + f": {why}"
+    if why == gateway["error"]:  # somebody is there
+        return f"not to be used: {why}"
+    return f"not running at {gateway['url']} ({why})"

@@ -73,11 +73,7 @@ def through(target: Target, ask: Ask) -> dict[str, Any]:
             target, "agent", params, scopes=("operator.admin",), timeout_s=wait_s, last=True
         )
     except Unreachable as fault:
-        hint = (
-            ". Start it with `garra gateway run`, or add --local"
-            if (fault.details or {}).get("kind") == "refused"
-            else ""
-        )
+        hint = ", or add --local" if (fault.details or {}).get("kind") == "refused" else ""
         raise Unreachable(f"{fault.message}{hint}", details=fault.details) from fault
     return answer
 
