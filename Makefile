@@ -44,7 +44,7 @@ bench: $(VENV)/dev.stamp
 	@sh bench/run.sh
 
 docs: $(VENV)/dev.stamp
-	@$(BIN)/python -m pytest -q tests/architecture tests/docs
+	@$(BIN)/python -m pytest -q tests/architecture
 
 new: $(VENV)/dev.stamp
 	@$(BIN)/garra plugins new $(KIND) $(NAME)
