@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from garra.config.paths import resolve
+from garra.domains.plugins import scaffold
 from garra.faces.cli.models import run
 from garra.faces.cli.place import Place
 from garra.io.env import Environment
@@ -33,16 +36,20 @@ def test_status_says_what_the_first_run_found(ask: Ask) -> None:
     assert code == 0
     assert found["defaultModel"] is None
     assert found["found"]["how"] in {"small", "server", "none", "installed"}
-    assert ask()[1].strip() == found["found"]["words"]
+    shown = ask()[1].splitlines()
+    if found["found"]["how"] != "none":
+        assert shown.pop(0) == "No model is set. The first turn would pick this one:"
+    assert shown == [found["found"]["words"]]
 
 
 def test_set_then_status_and_list(ask: Ask) -> None:
     code, out, err = ask("set", "zai/glm-5.2")
-    assert (code, out) == (0, "zhipu/glm-5.2 answers from now on.\n")
+    assert (code, out) == (0, "zhipu/glm-5.2 is chosen; it answers once there is a key.\n")
     assert "ZAI_API_KEY" in err
     found = json.loads(ask("status", "--json", ZAI_API_KEY="secret-words")[1])
     assert (found["resolvedDefault"], found["available"]) == ("zhipu/glm-5.2", True)
-    code, out, _ = ask("list", "--json", "--provider", "zhipu", ZAI_API_KEY="secret-words")
+    assert ask("set", "zai/glm-5.2", ZAI_API_KEY="secret-words")[1:] == ("zhipu/glm-5.2 answers from now on.\n", "")
+    code, out, _ = ask("list", "--json", "--provider", "zai", ZAI_API_KEY="secret-words")
     assert json.loads(out)["models"][0]["key"] == "zhipu/glm-5.2"
     assert "secret-words" not in out
     assert "WINDOW" in ask("list", "--all")[1]
@@ -60,6 +67,7 @@ def test_set_keeps_a_model_written_as_text(ask: Ask, tmp_path: Path) -> None:
     ("words", "code", "line"),
     [
         (("set", "nosuch/x"), 1, "no provider 'nosuch'"),
+        (("list", "--all", "--provider", "nosuch"), 1, "no provider 'nosuch'; there are "),
         (("install-local", "nope"), 1, "no local model 'nope'"),
         (("set",), 2, "required"),
         (("list", "--what"), 2, "--what"),
@@ -72,6 +80,27 @@ def test_bad_input_is_one_clear_line(ask: Ask, words: tuple[str, ...], code: int
     if code == 1:
         assert err.count("\n") == 1
         assert json.loads(ask(*words, "--json")[1])["error"]["message"].startswith(line)
+
+
+def test_a_provider_without_a_key_has_a_next_step(ask: Ask) -> None:
+    line = "anthropic has no key here. `garra models list --all --provider anthropic` lists what could be used.\n"
+    assert ask("list", "--provider", "anthropic")[:2] == (0, line)
+
+
+def test_the_bad_news_of_a_choice_comes_first(tmp_path: Path) -> None:
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GARRA_STATE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "garra", "models", "set", "mistral/nosuch"]
+    both = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=15)
+    lines = both.stdout.splitlines()
+    assert ["misspelt" in lines[0], "no key" in lines[1], "is chosen" in lines[2]] == [True, True, True]
+
+
+def test_the_provider_of_a_plugin_is_known(ask: Ask, tmp_path: Path) -> None:
+    scaffold.write("provider", "zeta", tmp_path / "extensions" / "zeta")
+    assert ask("list", "--all", "--provider", "zeta")[0] == 1
+    (tmp_path / "garra.json").write_text('{"plugins": {"entries": {"zeta": {"enabled": true}}}}')
+    assert "zeta/example-large" in ask("list", ZETA_API_KEY="1")[1]
+    assert ask("set", "zeta/example-large", ZETA_API_KEY="1")[:2] == (0, "zeta/example-large answers from now on.\n")
 
 
 def test_install_local_lists_what_there_is(ask: Ask) -> None:

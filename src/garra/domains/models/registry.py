@@ -69,6 +69,10 @@ class Models:
             self._entries = (config, catalog.entries(config, self._known))
         return self._entries[1]
 
+    def provider(self, name: str) -> str:
+        """The id of the provider that `name` means, which may be another name of it. Raises NotFound."""
+        return self._entry(name).provider.id
+
     def primary(self, agent_id: str = "") -> str:
         """What the configuration chose for this agent, as it is written there; empty when nothing is."""
         agents = self._config().agents

@@ -19,6 +19,7 @@ from garra.domains.models.detect import Pick, Scout
 from garra.domains.models.fetch import Fetcher
 from garra.domains.models.registry import Models, Row
 from garra.domains.models.weights import LocalWeights, Sheet, named, sheets
+from garra.domains.plugins import known
 from garra.faces.cli import output
 from garra.faces.cli.parsing import parser, with_json
 from garra.faces.cli.place import Place, here
@@ -79,9 +80,9 @@ def _no_api(family: str) -> Api:
     raise NotFound(f"the family {family} is not loaded here")
 
 
-def _models(snapshot: Snapshot) -> Models:
+def _models(snapshot: Snapshot, place: Place) -> Models:
     ports = Ports(_no_api, lambda: snapshot.env, Tasks(), SystemClock())
-    return Models(lambda: snapshot.config, ports, catalog.shipped())
+    return Models(lambda: snapshot.config, ports, (*catalog.shipped(), *known.brought(place.paths, snapshot.config)))
 
 
 def _door(snapshot: Snapshot) -> GuardedHttp:
@@ -109,7 +110,7 @@ def _folder(place: Place) -> Path:
 
 def _status(asked: argparse.Namespace, place: Place) -> int:
     snapshot = load(place.paths, place.env)
-    models = _models(snapshot)
+    models = _models(snapshot, place)
     pick = asyncio.run(_picked(models, snapshot, place))
     problem, resolved = "" if pick.ref else pick.words, pick.ref
     if pick.ref:
@@ -135,6 +136,8 @@ def _status(asked: argparse.Namespace, place: Place) -> int:
             }
         )
         return 0
+    if pick.how not in {"configured", "none"}:
+        output.say("No model is set. The first turn would pick this one:")
     output.say(pick.words)
     for fallback in defaults.model.fallbacks or ():
         output.say(f"If it fails: {fallback}")
@@ -147,24 +150,34 @@ def _status(asked: argparse.Namespace, place: Place) -> int:
 
 def _list(asked: argparse.Namespace, place: Place) -> int:
     snapshot = load(place.paths, place.env)
-    models = _models(snapshot)
+    models = _models(snapshot, place)
     models.installed = _weights(place).installed()
+    only = models.provider(asked.provider) if asked.provider else ""
     rows = [
         row
         for row in models.rows()
-        if (asked.all or row.available or row.configured) and asked.provider.lower() in {"", row.provider}
+        if (asked.all or row.available or row.configured) and (not only or row.provider == only)
     ]
     if asked.json:
         output.say_json({"count": len(rows), "models": [_row_json(row) for row in rows]})
         return 0
     if not rows:
-        output.say("No provider has a key here. `garra models list --all` lists what could be used.")
+        output.say(_none(only, place, whole=asked.all))
         return 0
     lines = [
         (row.ref, f"{row.context_window // 1000}k", "yes" if row.available else "no key", row.alias) for row in rows
     ]
     output.say(output.table(lines, ("MODEL", "WINDOW", "USABLE", "ALIAS")))
     return 0
+
+
+def _none(only: str, place: Place, *, whole: bool) -> str:
+    """Why a list is empty, and what to do."""
+    if whole:
+        return f"No model of {only} is known by name: use {only}/MODEL." if only else "No model is known here."
+    lacks = f"{only} has no key here" if only else "No provider has a key here"
+    more = f" --provider {only}" if only else ""
+    return f"{lacks}. `{place.command} models list --all{more}` lists what could be used."
 
 
 def _row_json(row: Row) -> dict[str, Any]:
@@ -182,23 +195,24 @@ def _row_json(row: Row) -> dict[str, Any]:
 
 def _set(asked: argparse.Namespace, place: Place) -> int:
     snapshot = load(place.paths, place.env)
-    models = _models(snapshot)
+    models = _models(snapshot, place)
     model = models.resolve(asked.model)
     _choose(place, snapshot, model.ref)
-    known = model.id in models.entries()[model.provider].listed() or model.id.endswith(".gguf")
+    listed = model.id in models.entries()[model.provider].listed() or model.id.endswith(".gguf")
     try:
         keys.found(models.entries()[model.provider], snapshot.env)
         lacking = ""
     except RunFailed as fault:
         lacking = fault.message
     if asked.json:
-        output.say_json({"ok": True, "model": model.ref, "known": known, "problem": lacking or None})
+        output.say_json({"ok": True, "model": model.ref, "known": listed, "problem": lacking or None})
         return 0
-    output.say(f"{model.ref} answers from now on.")
-    if not known:
+    if not listed:
         output.note(f"{model.id} is not in the catalog of {model.provider}; if it is misspelt, its calls will fail.")
     if lacking:
         output.note(lacking)
+    after = " is chosen; it answers once there is a key." if lacking else " answers from now on."
+    output.say(model.ref + (after if listed or lacking else " is chosen."))
     return 0
 
 
