@@ -154,7 +154,7 @@ class _Resident:
         found.spawn(live.watch(), "configuration watch")
         with trace.step("ready"):
             self._greet(host, house, gateway, registry)
-        self._announce(gateway, trace, number, spare)
+        self._announce(gateway, trace, sockets[0].getsockname(), spare)
         found.spawn(self._prepare(house), "model family")
 
     def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:
@@ -309,8 +309,10 @@ class _Resident:
         uptime = self.clock.now_ms() - host.started_at
         return Now(gateway.rows(), gateway.health.raw, versions, uptime, snapshot.hash, session, admin)
 
-    def _announce(self, gateway: Gateway, trace: port.Trace, number: int, spare: str) -> None:
-        log.info("ready on port %d in %.0f ms (%s)", number, trace.total_ms, trace)
+    def _announce(self, gateway: Gateway, trace: port.Trace, where: tuple[Any, ...], spare: str) -> None:
+        host = f"[{where[0]}]" if ":" in where[0] else where[0]
+        log.info("ready on port %d in %.0f ms: ws://%s:%d", where[1], trace.total_ms, host, where[1])
+        log.debug("the steps of the start: %s", trace)
         if gateway.door.generated:
             sys.stderr.write(
                 "No gateway.auth.token is set, so this run made one; this machine's own clients find it:\n"
