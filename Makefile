@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: run test check unit e2e bench docs new clean
+.PHONY: run test check unit e2e bench docs new new-words clean
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Garra needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=…" >&2; exit 1; }
@@ -46,7 +46,10 @@ bench: $(VENV)/dev.stamp
 docs: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -q tests/architecture
 
-new: $(VENV)/dev.stamp
+new-words:
+	@test -n "$(KIND)" && test -n "$(NAME)" || { echo "Say which: make new KIND=tool NAME=weather (KIND is tool or provider)" >&2; exit 2; }
+
+new: new-words $(VENV)/dev.stamp
 	@$(BIN)/garra plugins new $(KIND) $(NAME)
 
 clean:

@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from garra.core.errors import Conflict, UserError
+from garra.domains.plugins.known import builtin_tools
 
 KINDS = ("tool", "provider")
 _NAME = re.compile(r"^[a-z][a-z0-9-]{0,39}$")
@@ -18,6 +19,10 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
         raise UserError(f"there is no beginning for a {kind!r}; there is one for {', '.join(KINDS)}")
     if not _NAME.match(name):
         raise UserError(f"{name!r} is no name: lower-case letters, digits and dashes, beginning with a letter")
+    if kind == "tool" and name.replace("-", "_") in builtin_tools():
+        raise Conflict(
+            f"there is a built-in tool {name.replace('-', '_')}, which would hide yours; choose another name"
+        )
     if folder.exists():
         raise Conflict(f"{folder} is there already; choose another name, or remove it")
     folder.mkdir(parents=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -54,8 +56,15 @@ def _new(here: Place, asked: argparse.Namespace) -> int:
     folder = Path(asked.dir) / asked.name if asked.dir else here.paths.extensions / asked.name
     files = scaffold.write(asked.kind, asked.name, folder)
     output.say("\n".join(str(file) for file in files))
-    steps = [f"Switch it on:  {here.command} config set plugins.entries.{asked.name}.enabled true"]
+    steps = [f"Switch it on:  {_command(here)} config set plugins.entries.{asked.name}.enabled true"]
     if asked.kind == "tool":
-        steps.insert(0, f"Run its test:  python -m pytest {folder}")
+        steps.insert(0, f"Run its test:  {shlex.quote(sys.executable)} -m pytest {shlex.quote(str(folder.absolute()))}")
     output.say("\n" + "\n".join(steps))
     return 0
+
+
+def _command(here: Place) -> str:
+    """This very program as a shell finds it, whatever is on its search path."""
+    beside = Path(sys.executable).with_name("garra")
+    program = shlex.quote(str(beside)) if beside.is_file() else f"{shlex.quote(sys.executable)} -m garra"
+    return program + here.command.removeprefix("garra")
