@@ -63,6 +63,22 @@ async def test_a_picture_is_seen(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in tmp_path.rglob("*.png")] == [b"\x89PNG"]
 
 
+@pytest.mark.parametrize(
+    ("data", "told", "kind"),
+    [
+        (b"\xff\xd8\xff\xe0", "image/png", "image/jpeg"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "image/jpeg", "image/webp"),
+        (b"GIF89a", "image/gif", "image/gif"),
+        (b"<svg/>", "image/png", ""),
+        (b"", "image/jpeg", ""),
+    ],
+)
+async def test_a_picture_is_what_its_bytes_say(tmp_path: Path, data: bytes, told: str, kind: str) -> None:
+    found = await gathered(tmp_path, Files({"f": data}), one("file", "a.png", told))
+    assert [image.media_type for image in found.images] == ([kind] if kind else [])
+    assert [("no picture" in line) for line in found.lines] == ([] if kind else [True])
+
+
 async def test_words_stand_in_a_fence_that_they_cannot_close(tmp_path: Path) -> None:
     found = await gathered(tmp_path, Files({"f": b"a ```` b"}), one("file", "n.md", "text/markdown"))
     assert found.lines == ("[attached file n.md]\n`````\na ```` b\n`````",)

@@ -173,7 +173,7 @@ class Channels:
 
     def _receive(self, setup: Setup) -> Receive:
         async def receive(event: Any) -> None:
-            await self.inbox.accept(event)
+            await self.inbox.accept(event, self.links.bot(setup.key))
 
         return receive
 

@@ -16,6 +16,7 @@ from garra.sdk.channel import Address, Channel, Fetches, Inbound, Media, SendFai
 from garra.turns.parts import Gathered
 
 PICTURES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_STARTS: Final = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 PICTURE_BYTES: Final = 5 << 20
 """Larger ones are refused by the model services."""
 TEXT_BYTES: Final = 64 << 10
@@ -54,7 +55,9 @@ class Fetched:
         path = await self._root.path(kept.path)
         if kept.mime in PICTURES and kept.size <= PICTURE_BYTES:
             data = await asyncio.to_thread(path.read_bytes)
-            return Image(kept.mime, base64.b64encode(data).decode()), ""
+            if mime := _picture(data):
+                return Image(mime, base64.b64encode(data).decode()), ""
+            return None, f"[{named(media)}, {_size(kept.size)}: it is no picture that can be read]"
         if _textual(kept) and kept.size <= TEXT_BYTES:
             return None, await asyncio.to_thread(_quoted, path, kept)
         if kept.kind in ("voice", "audio"):
@@ -66,6 +69,15 @@ def named(media: Media) -> str:
     """An attachment in words."""
     kind = {"voice": "voice message", "audio": "audio file", "image": "picture"}.get(media.kind, media.kind)
     return f"attached {kind} {media.name}".rstrip()
+
+
+def _picture(data: bytes) -> str:
+    """Its kind by its first bytes, whatever its sender called it; empty for none. A model service refuses the whole
+    conversation, for good, over one picture that is not what it says.
+    """
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _STARTS.items() if data.startswith(start)), "")
 
 
 def _textual(kept: Kept) -> bool:

@@ -141,6 +141,13 @@ async def test_a_request_may_be_forgotten_and_made_again(tmp_path: Path) -> None
         assert await knock(pairing) is not None
 
 
+async def test_a_name_cannot_pass_for_another_row(tmp_path: Path) -> None:
+    async with register(tmp_path) as pairing:
+        request = await knock(pairing, name="A\x1b[31m\n\u202e9999 Owner\u2028x", handle="a\nb")
+        assert request is not None
+        assert (request.name, request.handle) == ("A [31m 9999 Owner x", "a b")
+
+
 async def test_a_long_name_is_cut(tmp_path: Path) -> None:
     async with register(tmp_path) as pairing:
         long: dict[str, Any] = {"name": "x" * 10_000}

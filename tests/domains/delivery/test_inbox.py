@@ -103,6 +103,16 @@ async def test_another_chat_account_or_kind_is_another_event(box: Inbox) -> None
     assert not any([(await box.accept(event)).duplicate for event in events])
 
 
+async def test_another_bot_in_the_same_account_counts_from_one_again(
+    db: Database, box: Inbox, time: ManualClock
+) -> None:
+    first = await box.accept(inbound(), "700000")
+    assert not (await box.accept(inbound(), "800000")).duplicate
+    assert await box.accept(inbound(), "700000") == replace(first, duplicate=True)
+    assert (await Inbox(db, time).accept(inbound(), "800000")).duplicate
+    assert (await box.get(first.row_id)).event.id == inbound().id
+
+
 async def test_memory_of_duplicates_is_bounded_and_the_disk_remembers_more(box: Inbox, time: ManualClock) -> None:
     first = await box.accept(inbound())
     await time.advance(21 * 60)

@@ -266,4 +266,9 @@ def _clean(request: Mapping[str, str]) -> dict[str, Any]:
     if not sender or sender == access.ANYONE:
         raise UserError(f"{sender!r} is no sender's id")
     names = ("channel", "account", "name", "handle", "chat")
-    return {"sender": sender, **{name: request.get(name, "")[:256] for name in names}}
+    return {"sender": sender, **{name: _line(request.get(name, ""))[:256] for name in names}}
+
+
+def _line(text: str) -> str:
+    """A stranger's own words on one line: in a list they must not pass for another row."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

@@ -91,12 +91,13 @@ class Inbox:
 
         return end
 
-    async def accept(self, event: Inbound | Ignored) -> Accepted:
+    async def accept(self, event: Inbound | Ignored, bot: str = "") -> Accepted:
         """Store `event`. When this returns it survives a power cut, and the platform may be told.
 
+        `bot` is who the account was when it heard it: another bot in its place counts its messages from one again.
         Raises Unavailable when it could not be stored; then the platform has to send it again.
         """
-        once, now = _once(event), self._clock.now_ms()
+        once, now = _once(event, bot), self._clock.now_ms()
         if (known := self._remembered(once, now)) is not None:
             return Accepted(known, duplicate=True)
         row = _row(event, once, now)
@@ -266,12 +267,12 @@ def _decoded(body: str) -> Inbound | Ignored:
     return msgspec.json.decode(body, type=kind)
 
 
-def _once(event: Inbound | Ignored) -> Once:
-    """What makes an event the same one: where it was, which kind, and the platform's id."""
+def _once(event: Inbound | Ignored, bot: str) -> Once:
+    """What makes an event the same one: where it was, which kind, who heard it, and the platform's id."""
     address = event.address
     kind = event.event if isinstance(event, Inbound) else "ignored"
     place = (address.channel, address.account, address.chat) if address else ("", "", "")
-    return (*place, kind, event.id)
+    return (*place, kind, f"{bot}/{event.id}" if bot else event.id)
 
 
 def _row(event: Inbound | Ignored, once: Once, now: int) -> InboxRow:

@@ -99,6 +99,11 @@ class Links:
         link = self._links.get(key)
         return link.channel if link else None
 
+    def bot(self, key: LinkKey) -> str:
+        """Who an account is on its platform; empty until it has connected."""
+        link = self._links.get(key)
+        return link.me.id if link is not None and link.me is not None else ""
+
     def up(self, key: LinkKey) -> bool:
         """Whether something can be sent by it now."""
         link = self._links.get(key)

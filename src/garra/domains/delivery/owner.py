@@ -70,7 +70,7 @@ class Owner:
 
     def _came(self, row: InboxRow) -> None:
         if row.state == "dead" and isinstance(row.event, Inbound):
-            who = row.event.sender.name or row.event.sender.id
+            who = " ".join(row.event.sender.name.split()) or row.event.sender.id
             text = f"A message from {who} ({place(row.event.address)}) was not answered: {row.why}."
             self.tell(row.event.address, row.why, text + _more(row.id), row.updated_at)
 

@@ -112,6 +112,15 @@ def test_what_says_nothing_is_ignored_with_a_reason(name: str) -> None:
     assert event.id == f"update:{update(name)['update_id']}"
 
 
+@pytest.mark.parametrize("odd", ["1001", " 10_01 ", "١٠٠١", 1001.0, True, None, [1001]])
+def test_a_user_id_that_is_no_number_lets_nobody_in(odd: object) -> None:
+    given = update("direct_text")
+    given["message"]["from"]["id"] = odd
+    event = Reader("default", ME).read(given)
+    assert isinstance(event, Ignored)
+    assert event.reason == "malformed"
+
+
 def test_every_recorded_update_is_looked_at() -> None:
     told = {*SEEN, *SENDERS, "unknown_kind", "empty_message", "pinned", "forum_topic_made", "button_inline"}
     assert told == {path.stem for path in UPDATES.glob("*.json")}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from garra.builtin.channels.telegram.channel import Telegram
-from garra.builtin.channels.telegram.polling import FIRST_S, HOLD_S, STALE_MS, position
+from garra.builtin.channels.telegram.polling import FIRST_S, HOLD_S, STALE_MS, Poller, position
 from garra.core.secret import Secret
 from garra.io.clock import SystemClock
 from garra.io.files.root import Root
@@ -296,6 +296,31 @@ async def test_polls_hold_only_after_the_first(place: Place) -> None:
     assert second["timeout"] == HOLD_S
     assert FIRST_S > HOLD_S
     assert "message_reaction" in first["allowed_updates"]
+
+
+async def test_a_press_without_an_id_stops_nothing_behind_it(place: Place) -> None:
+    heard = Heard()
+    async with running(place.channel(), heard):
+        odd: tuple[Any, ...] = ({"data": "x"}, "x", [1], {"id": {}})
+        for each in odd:
+            place.server.push({"callback_query": each})
+        place.server.say(1001, "behind")
+        await heard.until(lambda h: h.said[-1:] == ["behind"])
+
+
+@pytest.mark.parametrize("odd", [True, {"a": 1}, ["x"], [{"message": {}}], [{"update_id": "7"}]])
+async def test_an_answer_that_is_no_list_of_updates_is_a_lost_link(place: Place, odd: object) -> None:
+    channel = place.channel()
+
+    async def answer(*_: object, **__: object) -> object:
+        return odd
+
+    async def take(_: object) -> None: ...
+
+    poller = Poller(channel._api, MemoryCursor(), SystemClock(), (), take)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(LinkLost, match="no list of numbered updates"):
+        patch.setattr(channel._api, "call", answer)
+        await poller.run(1, Heard())
 
 
 async def test_a_webhook_that_was_left_is_taken_away(place: Place) -> None:

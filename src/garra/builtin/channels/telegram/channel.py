@@ -105,7 +105,7 @@ class Telegram:
         if isinstance(event, Inbound) and event.event == "membership" and event.data.startswith("migrated:"):
             self._move(event.address.chat, int(event.data.removeprefix("migrated:")))
         await receive(event)
-        if query := update.get("callback_query"):
+        if isinstance(query := update.get("callback_query"), dict) and "id" in query:
             self._ports.spawn(self._quiet("answerCallbackQuery", {"callback_query_id": str(query["id"])}), "button")
 
     async def _quiet(self, method: str, params: Mapping[str, Any]) -> None:

@@ -176,7 +176,14 @@ def _sender(message: Mapping[str, Any]) -> Sender:
 
 def _user(user: Mapping[str, Any]) -> Sender:
     name = " ".join(filter(None, (user.get("first_name"), user.get("last_name"))))
-    return Sender(str(int(user["id"])), name, str(user.get("username") or ""), bool(user.get("is_bot")))
+    return Sender(_person(user["id"]), name, str(user.get("username") or ""), bool(user.get("is_bot")))
+
+
+def _person(number: Any) -> str:
+    """A user's id. Telegram sends a number; a text that only reads like one lets nobody in."""
+    if type(number) is not int:
+        raise TypeError(f"{number!r} is no user id")
+    return str(number)
 
 
 def _chat(chat: Mapping[str, Any]) -> Sender:

@@ -74,12 +74,14 @@ class Poller:
     async def _poll(self, offset: int, hold: int, wait: float, pulse: Pulse) -> Sequence[Mapping[str, Any]]:
         asked = {"timeout": hold, "allowed_updates": self.kinds} | ({"offset": offset} if offset else {})
         try:
-            found: list[Mapping[str, Any]] = await self.api.call("getUpdates", asked, wait=wait)
+            found = await self.api.call("getUpdates", asked, wait=wait)
         except Refused as refused:
             if refused.status != 409 or "webhook" not in refused.said.lower():
                 raise lost(refused) from None
             await self._unhook(pulse)
             return ()
+        if not isinstance(found, list) or not all(isinstance(one, dict) and _counted(one) for one in found):
+            raise lost(Refused("getUpdates", "the answer is no list of numbered updates", 502))
         return found
 
     async def _unhook(self, pulse: Pulse) -> None:
@@ -101,3 +103,8 @@ class Poller:
             if here is not before:
                 await self.cursor.set(here.text())
         return here
+
+
+def _counted(update: Mapping[str, Any]) -> bool:
+    """Whether it has the number by which reading goes on behind it."""
+    return type(update.get("update_id")) is int
