@@ -64,12 +64,6 @@ def test_a_broken_configuration_names_line_and_remedy_and_is_mended(here: Instal
     assert not here.faults("config")
 
 
-def test_the_remedy_of_a_broken_configuration_is_said_once(here: Installation) -> None:
-    Writer(here.paths, here.env).set("gateway.port", 18_790)
-    here.write("{")
-    assert [fault.how for fault in here.faults("config") if fault.how] == [here.faults("config")[0].how]
-
-
 def test_what_was_never_good_is_left_to_a_person(here: Installation) -> None:
     here.write("{")
     assert all(fault.mend is None for fault in here.faults("config"))

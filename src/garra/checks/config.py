@@ -26,7 +26,7 @@ def check(ground: Ground) -> list[Finding]:
     good = ground.paths.last_good.is_file()
     how = "garra config restore brings the last good one back" if good else "mend it by hand; there is no last good one"
     faults = [
-        Finding("config", "bad", f"{issue.path}: {issue.message}" if issue.path else issue.message, file)
+        Finding("config", "bad", f"{issue.path}: {issue.message}" if issue.path else issue.message, file, how)
         for issue in snapshot.issues[:SHOWN]
     ]
     first = Finding("config", "bad", "the configuration is not valid", file, how, restore if good else None)

@@ -28,7 +28,7 @@ def run(arguments: Sequence[str]) -> int:
     if asked.json:
         output.say_json({"ok": not bad, "findings": [told(finding) for finding in found], "mended": mended})
     else:
-        output.say("\n".join([*map(line, found), *mended]))
+        output.say("\n".join([*lines(found), *mended]))
         if not bad:
             output.say("Nothing stands in the way.")
     return 1 if bad else 0
@@ -54,10 +54,19 @@ def told(finding: Any) -> dict[str, Any]:
     }
 
 
-def line(finding: Any) -> str:
-    """One finding for a person; what to do stands below what is not well."""
+def lines(found: Sequence[Any]) -> list[str]:
+    """The findings for a person; a remedy that several share stands once, below the last of them."""
+    after = [*((finding.where, finding.how) for finding in found[1:]), None]
+    return [
+        _line(finding, whole=(finding.where, finding.how) != following)
+        for finding, following in zip(found, after, strict=True)
+    ]
+
+
+def _line(finding: Any, *, whole: bool) -> str:
+    """One finding; what to do stands below what is not well."""
     head = f"{output.painted(MARKS[finding.level], TONES[finding.level])}  {finding.check:<8} {finding.what}"
-    if finding.level == "ok":
+    if finding.level == "ok" or not whole:
         return head
     where = f"\n               in {finding.where}" if finding.where else ""
     return head + where + (f"\n               {finding.how}" if finding.how else "")
