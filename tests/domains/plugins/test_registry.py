@@ -164,6 +164,15 @@ def test_a_need_the_host_lacks(tmp_path: Path) -> None:
         registry(tmp_path / "ext", on("wants")).api("wants")
 
 
+def test_the_settings_of_a_channel_are_those_of_an_account(tmp_path: Path) -> None:
+    """They stand under `channels`, so a field that an account must have is not lacking here."""
+    manifest = 'id = "post"\nkind = "channel"\nmodule = "plugin:Post"\n[settings]\nrequired = ["host"]\n'
+    extension(tmp_path / "ext", "post", "", manifest)
+    made = Registry({})
+    made.scan([discover.extensions(tmp_path / "ext")], on("post"), lambda *_: ["host: is required"])
+    assert [plugin.id for plugin in made.of("channel")] == ["post"]
+
+
 ALONE = 'id = "{name}"\nkind = "tool"\n[[tool]]\nname = "{tool}"\nmodule = "plugin:Hello"\n'
 
 

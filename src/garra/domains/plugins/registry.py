@@ -59,9 +59,8 @@ class Registry:
         self._faults = {}
         for plugin in self._plugins:
             config = (entries.get(plugin.id) or {}).get("config") or {}
-            faults = (
-                list(check(plugin.manifest.settings, config)) if plugin.enabled and plugin.manifest.settings else []
-            )
+            checked = plugin.enabled and plugin.manifest.settings and plugin.manifest.kind != "channel"
+            faults = list(check(plugin.manifest.settings, config)) if checked else []  # a channel's are per account
             if faults:
                 self._faults[plugin.id] = f"plugins.entries.{plugin.id}.config: {faults[0]}"
             elif plugin.enabled and plugin.manifest.kind == "plugin":
