@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from garra.builtin.channels.irc.channel import Irc
 from garra.builtin.channels.telegram.channel import Telegram
 from garra.core.secret import Secret
 from garra.io.clock import SystemClock
@@ -12,11 +13,14 @@ from garra.io.http import GuardedHttp
 from garra.io.tasks import Tasks
 from garra.sdk.channel import Account, Address, Channel, Ports
 from garra.testing.channels import MemoryCursor
+from garra.testing.irc import IrcServer
 from garra.testing.telegram import Fault, TelegramServer
 
 
 class Platform(Protocol):
-    """A platform in a box. `faults` are its ways to make the next send fail, by the fault they must show as."""
+    """A platform in a box. `faults` are its ways to make the next send fail, by the fault they must show as.
+    One that sends over the link it receives by has `linked = True`.
+    """
 
     name: str
     secret: str
@@ -99,4 +103,64 @@ class TelegramPlatform:
             await self.server.__aexit__(None, None, None)
 
 
-PLATFORMS = [TelegramPlatform]
+class IrcPlatform:
+    """IRC, over the fake server: with echoes and history, as the newest servers have them."""
+
+    name = "irc"
+    linked = True
+
+    async def __aenter__(self) -> IrcPlatform:
+        self.secret = "the-server-word"
+        self.server = await IrcServer(password=self.secret).__aenter__()
+        self.up = True
+        self.http, self.tasks = GuardedHttp(), Tasks()
+        own = {"host": "127.0.0.1", "port": self.server.port, "tls": False, "nick": "bot"}
+        self.settings: dict[str, Any] = {**own, "password": Secret(self.secret)}
+        self.faults = {
+            "passing": lambda: self._fail("439"),
+            "unsure": lambda: self._fail("cut"),
+            "refused": lambda: self._fail("404"),
+            "gone": lambda: self._fail("401"),
+        }
+        return self
+
+    def _fail(self, how: str) -> None:
+        self.server.fail = how
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+        await self.tasks.close()
+        await self.http.close()
+
+    def channel(self, cursor: MemoryCursor) -> Irc:
+        ports = Ports(self.http, SystemClock(), self.tasks, cursor, dial=self.http)
+        return Irc(Account("default", self.settings), ports)
+
+    def address(self, user: str) -> Address:
+        return Address("irc", "default", user, "direct")
+
+    async def say(self, user: str, text: str) -> None:
+        await self.server.say(user, text)
+
+    async def nonsense(self) -> None:
+        await self.server.say("1001", "\x01VERSION\x01")
+        self.server.tell(":irc.example")
+        self.server.tell(":x!y@z PRIVMSG")
+
+    async def shown(self, user: str) -> list[str]:
+        return self.server.shown(user)
+
+    def break_link(self) -> None:
+        self.server.deaf = True
+
+    def refuse_credential(self) -> None:
+        self.settings["password"] = Secret("some-wrong-word")
+        self.secret = "some-wrong-word"
+
+    async def close(self) -> None:
+        if self.up:
+            self.up = False
+            await self.server.__aexit__(None, None, None)
+
+
+PLATFORMS = [TelegramPlatform, IrcPlatform]

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from garra.sdk.channel import Ignored, Inbound, LinkLost, LinkRefused, SendFailed
+from garra.sdk.channel import Channel, Ignored, Inbound, LinkLost, LinkRefused, SendFailed
 from garra.testing.channels import Heard, MemoryCursor, outbound
 from tests.contracts.channel.platforms import PLATFORMS, Platform
 
@@ -29,6 +29,23 @@ async def running(platform: Platform, heard: Heard, cursor: MemoryCursor) -> Asy
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError, LinkLost, LinkRefused, OSError):
+            await task
+
+
+@asynccontextmanager
+async def sending(platform: Platform) -> AsyncIterator[Channel]:
+    """A channel that can send: with its link, where it needs one for that."""
+    channel, heard = platform.channel(MemoryCursor()), Heard()
+    if not getattr(platform, "linked", False):
+        yield channel
+        return
+    task = asyncio.ensure_future(channel.run(heard.receive, heard))
+    try:
+        await heard.until(lambda h: h.me is not None)
+        yield channel
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError, LinkLost):
             await task
 
 
@@ -124,9 +141,9 @@ async def test_a_bad_credential_is_refused(platform: Platform) -> None:
 
 
 async def test_a_message_goes_out_and_its_id_comes_back(platform: Platform) -> None:
-    channel = platform.channel(MemoryCursor())
-    first = await channel.send(outbound(platform.address("1001"), "one"))
-    second = await channel.send(outbound(platform.address("1001"), "two", "out:2"))
+    async with sending(platform) as channel:
+        first = await channel.send(outbound(platform.address("1001"), "one"))
+        second = await channel.send(outbound(platform.address("1001"), "two", "out:2"))
     assert first != second
     assert await platform.shown("1001") == ["one", "two"]
 
@@ -139,10 +156,10 @@ async def test_each_failure_is_told_apart(platform: Platform, fault: str) -> Non
     cause: Callable[[], None] | None = platform.faults.get(fault)
     if cause is None:
         pytest.skip(f"{platform.name} has no such failure")
-    channel = platform.channel(MemoryCursor())
-    cause()
-    with pytest.raises(SendFailed) as failed:
-        await channel.send(outbound(platform.address("1001"), "hello"))
+    async with sending(platform) as channel:
+        cause()
+        with pytest.raises(SendFailed) as failed:
+            await channel.send(outbound(platform.address("1001"), "hello"))
     assert failed.value.fault == fault
     assert platform.secret not in str(failed.value)
 
@@ -151,10 +168,10 @@ async def test_an_unsure_send_is_not_repeated_by_the_channel(platform: Platform)
     cause = platform.faults.get("unsure")
     if cause is None:
         pytest.skip(f"{platform.name} has no such failure")
-    channel = platform.channel(MemoryCursor())
-    cause()
-    with pytest.raises(SendFailed):
-        await channel.send(outbound(platform.address("1001"), "once"))
+    async with sending(platform) as channel:
+        cause()
+        with pytest.raises(SendFailed):
+            await channel.send(outbound(platform.address("1001"), "once"))
     assert len(await platform.shown("1001")) <= 1
 
 

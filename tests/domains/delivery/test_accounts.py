@@ -89,11 +89,10 @@ def test_a_secret_may_come_wrapped(value: Any) -> None:
 
 BARE: dict[str, Any] = {
     "type": "object",
-    "required": ["host", "nick"],
     "properties": {
-        "host": {"type": "string", "env": "TOY_HOST"},
+        "host": {"type": "string", "needed": True, "env": "TOY_HOST"},
         "port": {"type": "integer", "env": "TOY_PORT"},
-        "nick": {"type": "string", "env": "TOY_NICK"},
+        "nick": {"type": "string", "needed": True, "env": "TOY_NICK"},
         "rooms": {"type": "array", "env": "TOY_ROOMS"},
         "password": {"type": "string", "secret": True, "optional": True, "env": "TOY_PASSWORD"},
         "nickserv": {

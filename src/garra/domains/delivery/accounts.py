@@ -3,7 +3,8 @@
 In the schema, `secret` marks a credential: it becomes a `Secret`, and accounts do not inherit it; `file` is the key
 beside it of a file that holds it. It may stand one object deep (`nickserv.password`). `optional`: an account is
 configured without it. `unique`: no two accounts may have the same one, since each would take the other's messages.
-`env` names the variable from which the default account reads a key, credential or not.
+`needed` marks a plain key that no account is without. `env` names the variable from which the default account reads a
+key, credential or not.
 """
 
 from __future__ import annotations
@@ -113,8 +114,12 @@ class _Reading:
 
     @property
     def bare(self) -> bool:
-        """An account needs no credential: it is one when it has the keys that the schema requires."""
+        """An account needs no credential: it is one when it has the keys marked `needed`."""
         return bool(self.marked) and not self.needed
+
+    @property
+    def required(self) -> list[str]:
+        return [key for key, part in self.parts if part.get("needed")]
 
     def names(self) -> list[str]:
         """The accounts' names. The channel's own keys are an account too when they hold a credential, or alone."""
@@ -122,7 +127,7 @@ class _Reading:
         files = self.files
         own = any(_get(self.section, key) for key in (*self.marked, *files))
         if self.bare:
-            own = all(self.section.get(key) for key in self.schema.get("required") or ())
+            own = all(self.section.get(key) for key in self.required)
         return listed if listed and (not own or DEFAULT in listed) else [DEFAULT, *listed]
 
     def one(self, name: str) -> Setup:
@@ -165,7 +170,7 @@ class _Reading:
         found = {}
         for key, part in self.parts if name == DEFAULT else ():
             text = self.outside.env.get(str(part.get("env")), "").strip()
-            if text and not part.get("secret"):
+            if text and "." not in key and not part.get("secret"):
                 found[key] = _typed(str(part.get("type")), text)
         return found
 
@@ -186,6 +191,7 @@ class _Reading:
         """What does not fit the schema, with its place."""
         plain = {key: _plain(value) for key, value in settings.items() if not isinstance(value, Secret)}
         found = faults(self.schema, plain) if self.schema else []
+        found += [f"{key}: is required" for key in self.required if not _get(settings, key)]
         place = f"channels.{self.channel}" + ("" if name == DEFAULT else f".accounts.{name}")
         return f"{place}.{found[0]}" if found else ""
 
