@@ -41,7 +41,9 @@ def gather(here: Place, wanted: Wanted | None = None, *, whole: bool = False) ->
         "configured": here.paths.config_file.is_file(),
         "fault": here.fault or None,
     }
-    report: dict[str, Any] = {"version": garra.__version__, "state": state, "model": primary_model(here.config)}
+    model = primary_model(here.config)
+    report: dict[str, Any] = {"version": garra.__version__, "state": state, "model": model}
+    report["keyMissing"] = model is not None and _no_key(here, model)
     try:
         target = here.target(wanted)
     except UserError as fault:
@@ -82,18 +84,31 @@ def words(report: Mapping[str, Any], here: Place) -> str:
     lines = [
         f"Garra     {report['version']}",
         f"Gateway   {_link(gateway)}",
-        f"Model     {report['model'] or 'not set: the first turn picks one and says which'}",
+        f"Model     {_model(report)}",
         *([f"Sessions  {sessions}"] if sessions is not None else []),
         f"State     {state['path']}",
         f"Config    {config}",
     ]
-    if not gateway["reachable"] and "url" in gateway and own(gateway["url"]) and not gateway.get("process"):
+    if _absent(gateway):
         lines.append(
             output.painted(
                 f"Start the gateway with `{here.command} gateway run`, or just talk: {here.command}", "quiet"
             )
         )
     return "\n".join(lines)
+
+
+def _no_key(here: Place, model: str) -> bool:
+    from garra.faces.cli.key_here import missing  # noqa: PLC0415 - only where a model is set
+
+    return missing(here, model)
+
+
+def _model(report: Mapping[str, Any]) -> str:
+    if not report["model"]:
+        return "not set: the first turn picks one and says which"
+    note = output.painted(" (no key here: garra doctor says what to set)", "bad") if report["keyMissing"] else ""
+    return f"{report['model']}{note}"
 
 
 def _link(gateway: Mapping[str, Any]) -> str:
@@ -105,6 +120,16 @@ def _link(gateway: Mapping[str, Any]) -> str:
     why = reason(gateway["error"], gateway["url"])
     if process := gateway.get("process"):
         return output.painted(f"process {process.get('pid')} does not answer", "bad") + f": {why}"
-    if why == gateway["error"]:  # somebody is there
+    if not _nobody(gateway):
         return f"not to be used: {why}"
     return f"not running at {gateway['url']} ({why})"
+
+
+def _nobody(gateway: Mapping[str, Any]) -> bool:
+    return (gateway.get("details") or {}).get("kind") == "refused"
+
+
+def _absent(gateway: Mapping[str, Any]) -> bool:
+    """Whether it could be started here."""
+    there = gateway["reachable"] or gateway.get("process") or "url" not in gateway
+    return not there and own(gateway["url"]) and _nobody(gateway)
