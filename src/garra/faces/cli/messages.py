@@ -45,7 +45,14 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     parsing.with_target(parsing.with_json(common))
     steps = parser.add_subparsers(metavar="COMMAND", required=True)
-    rows = steps.add_parser("list", parents=[common], help="the messages, newest first")
+    rows = steps.add_parser(
+        "list",
+        parents=[common],
+        help="the messages, newest first",
+        description="The messages of every channel, newest first: ← came in, → goes out.",
+        epilog=_states(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     rows.set_defaults(step=_list)
     rows.add_argument("--in", dest="direction", action="store_const", const="in", help="only what came in")
     rows.add_argument("--out", dest="direction", action="store_const", const="out", help="only what went out")
@@ -59,10 +66,21 @@ def _parser() -> argparse.ArgumentParser:
         ("retry", _change, "try a dead or unsure message again"),
         ("drop", _change, "give a message up"),
     ):
-        each = steps.add_parser(name, parents=[common], help=about)
+        each = steps.add_parser(name, parents=[common], help=about, description=f"{about[0].upper()}{about[1:]}.")
         each.set_defaults(step=step, action=name)
         each.add_argument("id", metavar="ID", help="its id, or a beginning that only one has")
     return parser
+
+
+def _states() -> str:
+    """Every state with what it means, for the help."""
+    titles = {"in": "What came in is", "out": "What goes out is"}
+    lines = [
+        line
+        for way, title in titles.items()
+        for line in (title, *(f"  {state:<8} {words}" for (of, state), words in MEANINGS.items() if of == way))
+    ]
+    return "\n".join(lines)
 
 
 def _list(target: Target, asked: argparse.Namespace) -> int:
