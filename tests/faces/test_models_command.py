@@ -87,6 +87,14 @@ def test_a_provider_without_a_key_has_a_next_step(ask: Ask) -> None:
     assert ask("list", "--provider", "anthropic")[:2] == (0, line)
 
 
+@pytest.mark.parametrize("more", [(), ("--all",)])
+def test_a_server_of_ones_own_has_what_it_has(ask: Ask, more: tuple[str, ...]) -> None:
+    assert ask("list", "--provider", "ollama", *more)[:2] == (
+        0, "No model of ollama is known by name, for its server knows them: use ollama/MODEL.\n"
+    )  # fmt: skip
+    assert "misspelt" not in ask("set", "ollama/mine")[2]
+
+
 def test_the_bad_news_of_a_choice_comes_first(tmp_path: Path) -> None:
     env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GARRA_STATE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "garra", "models", "set", "mistral/nosuch"]

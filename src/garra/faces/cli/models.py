@@ -162,7 +162,7 @@ def _list(asked: argparse.Namespace, place: Place) -> int:
         output.say_json({"count": len(rows), "models": [_row_json(row) for row in rows]})
         return 0
     if not rows:
-        output.say(_none(only, place, whole=asked.all))
+        output.say(_none(models, only, place))
         return 0
     lines = [
         (row.ref, f"{row.context_window // 1000}k", "yes" if row.available else "no key", row.alias) for row in rows
@@ -171,10 +171,10 @@ def _list(asked: argparse.Namespace, place: Place) -> int:
     return 0
 
 
-def _none(only: str, place: Place, *, whole: bool) -> str:
+def _none(models: Models, only: str, place: Place) -> str:
     """Why a list is empty, and what to do."""
-    if whole:
-        return f"No model of {only} is known by name: use {only}/MODEL." if only else "No model is known here."
+    if only and not models.entries()[only].listed():
+        return f"No model of {only} is known by name, for its server knows them: use {only}/MODEL."
     lacks = f"{only} has no key here" if only else "No provider has a key here"
     more = f" --provider {only}" if only else ""
     return f"{lacks}. `{place.command} models list --all{more}` lists what could be used."
@@ -207,7 +207,7 @@ def _set(asked: argparse.Namespace, place: Place) -> int:
     if asked.json:
         output.say_json({"ok": True, "model": model.ref, "known": listed, "problem": lacking or None})
         return 0
-    if not listed:
+    if not listed and models.entries()[model.provider].listed():
         output.note(f"{model.id} is not in the catalog of {model.provider}; if it is misspelt, its calls will fail.")
     if lacking:
         output.note(lacking)
