@@ -17,6 +17,12 @@ def test_what_waits_for_a_restart_is_named(tmp_path: Path) -> None:
     assert said == "gateway.port is no longer set. A running gateway takes gateway.port over when it is restarted.\n"
 
 
+def test_a_gateway_that_does_not_follow_the_file_has_to_be_restarted(tmp_path: Path) -> None:
+    garra(tmp_path, "config", "set", "gateway.reload.mode", "off")
+    said = garra(tmp_path, "config", "set", "session.dmScope", "main").stdout
+    assert said.endswith("A running gateway takes it over when it is restarted.\n")
+
+
 def test_a_plugin_that_is_not_there_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "extensions" / "dice"
     garra(tmp_path, "plugins", "new", "tool", "dice", "--dir", str(folder.parent))

@@ -180,7 +180,8 @@ def _patch(options: argparse.Namespace, place: Place) -> int:
 
 
 def _say(place: Place, before: Snapshot, found: Snapshot, words: str) -> None:
-    waits = fixed.changed(before.config, found.config)
+    blind = before.config.gateway.reload.mode == "off"  # it does not look at the file again
+    waits = ("it",) if blind else fixed.changed(before.config, found.config)
     when = f"takes {' and '.join(waits)} over when it is restarted" if waits else "takes it over within a second"
     sys.stdout.write(f"{words}. A running gateway {when}.\n")
     for warning in _warnings(place, found):
