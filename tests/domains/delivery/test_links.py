@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from garra.core.errors import NotFound, UserError
+from garra.core.errors import NotFound, Unavailable, UserError
 from garra.domains.delivery.accounts import LinkKey, Setup
 from garra.domains.delivery.link import Doors, LinkStatus, Patience
 from garra.domains.delivery.links import Links
@@ -113,6 +113,10 @@ async def hung(toy: Toy, receive: Receive, pulse: Pulse) -> None:
 
 async def down(toy: Toy, receive: Receive, pulse: Pulse) -> None:
     raise LinkLost("no route")
+
+
+async def unstored(toy: Toy, receive: Receive, pulse: Pulse) -> None:
+    raise Unavailable("cannot use state.db: the disk is full")
 
 
 async def broken(toy: Toy, receive: Receive, pulse: Pulse) -> None:
@@ -365,3 +369,16 @@ async def test_late_words_of_an_ended_run_do_not_count(house: House, tasks: Task
     kept[0].connected(Identity("9"))
     assert house.status().state == "waiting"
     assert not links.up(LinkKey("toy", "default"))
+
+
+async def test_a_store_that_refuses_is_told_as_such_and_no_fault_of_ours(
+    tasks: Tasks, house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    house.scripts["default"] = [unstored, healthy]
+    links = house.open(tasks)
+    await links.apply([setup()])
+    await house.pass_(0.1, 0.1)
+    assert (house.status().state, house.status().fault) == ("waiting", "cannot use state.db: the disk is full")
+    assert not [record for record in caplog.records if record.exc_info]
+    await house.pass_(5)
+    assert house.status().state == "connected"

@@ -257,6 +257,8 @@ class Link:
             run.lost = lost
         except LinkRefused as refused:
             run.refused = refused.message
+        except GarraError as error:  # such as a full disk, on which nothing that comes in can be stored
+            run.lost = LinkLost(error.message)
         finally:
             ended.set()
 
