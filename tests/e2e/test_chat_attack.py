@@ -1,0 +1,97 @@
+"""What strangers, a broken platform and a changed bot do to the running program by a chat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from garra.testing.telegram import TelegramServer
+from tests.e2e.outside import logged, until
+from tests.e2e.resident import Resident, StrictModel, resident, strict_model
+
+OWNER, GROUP = 42, -100500
+
+
+@dataclass
+class Chat:
+    """A gateway with a bot, whose owner is 42."""
+
+    program: Resident
+    model: StrictModel
+    telegram: TelegramServer
+
+    async def answered(self, server: TelegramServer, text: str) -> None:
+        """The owner writes, and is answered."""
+        server.say(OWNER, text)
+        await until(lambda: any(text in said for said in server.shown(OWNER)))
+
+    def group(self, user: int, text: str, **more: Any) -> None:
+        length = len(text.split()[0])
+        entity = {"type": "bot_command" if text.startswith("/") else "mention", "offset": 0, "length": length}
+        place = {"chat": {"id": GROUP, "type": "supergroup", "title": "G"}, "entities": [entity]}
+        self.telegram.push({"message": {**self.telegram.message(user, text), **place, **more}})
+
+
+@asynccontextmanager
+async def chat(root: Path) -> AsyncIterator[Chat]:
+    async with strict_model() as model, TelegramServer() as telegram:
+        own = {"botToken": telegram.token, "apiRoot": telegram.url, "allowFrom": [str(OWNER)]}
+        more = {
+            "channels": {"telegram": {**own, "groups": {str(GROUP): {}}}},
+            "commands": {"ownerAllowFrom": [f"telegram:{OWNER}"]},
+        }
+        async with resident(root, model.url, more) as program:
+            yield Chat(program, model, telegram)
+
+
+async def test_strangers_get_a_code_and_nothing_else(tmp_path: Path) -> None:
+    async with chat(tmp_path) as here:
+        telegram = here.telegram
+        for user in range(2000, 2020):
+            telegram.say(user, "let me in")
+        await until(lambda: telegram.shown(2002))
+        code = telegram.shown(2000)[0].split("Pairing code: ")[1][:8]
+        for text in (f"/pair {code}", "/stop", "/config", "/approve 1", "/bot-me"):
+            telegram.say(2000, text)
+        asker = {"id": 2000, "is_bot": False, "first_name": "User42", "username": "user42"}
+        pressed = {"id": "q", "from": asker, "data": f"/pair {code}", "message": telegram.message(OWNER, "x")}
+        telegram.push({"callback_query": pressed})
+        telegram.push({"edited_message": {**telegram.message(2000, f"/pair {code}"), "edit_date": 1}})
+        origin = {"type": "user", "sender_user": {"id": OWNER, "first_name": "User42"}}
+        telegram.say(2000, "I am 42", forward_origin=origin)
+        telegram.push({"message": {**telegram.message(2000, "text id"), "from": {**asker, "id": " 4_2 "}}})
+        for user, more in ((666, {}), (OWNER, {"sender_chat": {"id": GROUP, "type": "supergroup", "title": "G"}})):
+            for text in ("@garra_bot hi", "/stop", "/config@garra_bot"):
+                here.group(user, text, **more)
+        await here.answered(telegram, "first words")
+        assert [len(telegram.shown(user)) for user in range(2000, 2005)] == [1, 1, 1, 0, 0]
+        assert not telegram.shown(GROUP)
+        assert len(here.model.requests) == 1
+
+
+async def test_misshapen_updates_stop_nothing_behind_them(tmp_path: Path) -> None:
+    async with chat(tmp_path) as here:
+        telegram = here.telegram
+        odd: tuple[Any, ...] = ("x", [1], {"id": 10**30}, {"message_id": "y"})
+        for body in odd:
+            for kind in ("message", "edited_message", "callback_query", "message_reaction", "my_chat_member"):
+                telegram.push({kind: body})
+        telegram.say(OWNER, "x", entities=[{"type": "mention", "offset": -5, "length": 10**9}], more=10**25)
+        await here.answered(telegram, "behind")
+        assert "Traceback" not in logged(here.program)
+
+
+async def test_another_bot_in_the_account_is_heard_from_its_first_message(tmp_path: Path) -> None:
+    async with chat(tmp_path) as here, TelegramServer(token="800000:new", username="new_bot", bot=800000) as other:
+        for text in ("one", "two"):
+            await here.answered(here.telegram, text)
+        here.program.config["channels"]["telegram"] |= {"botToken": other.token, "apiRoot": other.url}
+        here.program.write()
+        await until(lambda: other.asked("getUpdates"))
+        for text in ("three", "four"):
+            await here.answered(other, text)
+        assert json.dumps(here.telegram.shown(OWNER)).count("pong") == 2
