@@ -43,7 +43,7 @@ class Network:
         async with asyncio.timeout(10):
             while not any(mark in line for line in person.lines):
                 person.say(f"WHOIS {person.nick}")
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.5)
 
 
 @asynccontextmanager

@@ -31,8 +31,10 @@ class IrcServer:
     accounts: dict[str, str] = field(default_factory=dict)
     absent: set[str] = field(default_factory=set)
     shut: Mapping[str, str] = field(default_factory=dict)
+    nickserv: str = ""
     fail: str = ""
     deaf: bool = False
+    banned: bool = False
     port: int = 0
     lines: list[str] = field(default_factory=list)
     log: list[tuple[str, str, str, str]] = field(default_factory=list)
@@ -87,6 +89,10 @@ class IrcServer:
         self.log.append(record)
         self.bot.pass_on(command, record)
 
+    def miss(self, nick: str, text: str) -> None:
+        """Somebody writes to the bot while it is away; only the history has it."""
+        self.log.append((self.tags(nick, self.later()), f"{nick}!u@{nick}.example", "bot", text))
+
     def shown(self, nick: str) -> list[str]:
         """What the bot wrote to a nick or channel."""
         return [line.partition(" :")[2] for line in self.lines if f"PRIVMSG {nick} :" in line]
@@ -133,6 +139,9 @@ class _Client:
 
     def _arrive(self) -> None:
         if self._waits or not self._named or self.nick == "*" or self.server.bot is self:
+            return
+        if self.server.banned:
+            self.number("465", ":You are banned from this server")
             return
         if self._word != self.server.password:
             self.number("464", ":Password incorrect")
@@ -208,13 +217,16 @@ class _Client:
         if nick in self.server.absent:
             self.number("401", f"{nick} :No such nick")
         else:
-            self.number("311", f"{nick} {nick} u {nick}.example * :{nick}")
+            self.number("311", f"{nick} u {nick}.example * :{nick}")
             if account := self.server.accounts.get(nick, nick):
                 self.number("330", f"{nick} {account} :is logged in as")
         self.number("318", f"{nick} :End of WHOIS")
 
     def _privmsg(self, words: list[str]) -> None:
         target, text = words
+        if target == "NickServ" and self.server.nickserv:
+            self.say(f":NickServ!n@services NOTICE {self.nick} :{self.server.nickserv}")
+            return
         fault, self.server.fail = self.server.fail, ""
         if fault == "cut":
             self.over = True

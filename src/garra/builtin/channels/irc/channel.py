@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +25,6 @@ from garra.sdk.channel import (
     SendFailed,
 )
 
-_REMEMBERED = 256
 _NOT_IN_NAMES = frozenset(" ,\x00\x07\r\n")
 
 
@@ -37,7 +35,6 @@ class Irc:
         self._account, self._ports = account, ports
         self._own = settings(account)
         self._session: Session | None = None
-        self._begun: OrderedDict[str, int] = OrderedDict()
         self.limits = Limits(
             text=self._own.text,
             unit="bytes",
@@ -68,7 +65,7 @@ class Irc:
             reading.cancel()
 
     async def send(self, message: Outbound) -> str:
-        """Line by line; a second try goes on where the first one ended."""
+        """All its lines at once, as far as the pace allows."""
         session = self._session
         if session is None:
             raise SendFailed("passing", "there is no connection")
@@ -76,21 +73,7 @@ class Irc:
         lines = spoken("\n".join([message.text, *_told(message)]), min(self._own.text, session.room_for(target)))
         if not lines:
             raise SendFailed("refused", "there is nothing to send")
-        done, first = self._begun.pop(message.key, 0), ""
-        for at, line in enumerate(lines[done:], done):
-            try:
-                said = await session.say(target, line, "" if at else message.reply_to)
-            except SendFailed as failed:
-                if failed.fault == "passing":
-                    self._remember(message.key, at)
-                raise
-            first = first or said
-        return first or session.new_id()
-
-    def _remember(self, key: str, done: int) -> None:
-        self._begun[key] = done
-        while len(self._begun) > _REMEMBERED:
-            self._begun.popitem(last=False)
+        return await session.say(target, lines, message.reply_to)
 
     async def _target(self, session: Session, address: Address) -> str:
         """The room, or the nick that the person has at this moment. Raises SendFailed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import count
 
@@ -259,32 +259,35 @@ class Session:
         """Bytes of words in one message to `target`."""
         return room(self.me.source or f"{self.me.nick}!{_UNKNOWN_HOST}", target)
 
-    async def say(self, target: str, text: str, reply_to: str = "") -> str:
-        """One line to a nick or room; its id. Raises SendFailed."""
+    async def say(self, target: str, texts: Sequence[str], reply_to: str = "") -> str:
+        """Lines to a nick or room; the id of the first. Raises SendFailed."""
         tags = {"+draft/reply": reply_to} if reply_to and "message-tags" in self.caps else None
-        lines, sign = [write("PRIVMSG", target, text, tags=tags)], self.new_id()
+        lines = [write("PRIVMSG", target, text, tags=None if at else tags) for at, text in enumerate(texts)]
+        sign, echoes = self.new_id(), len(lines)
         if "echo-message" not in self.caps:
-            lines.append(write("PING", sign))
+            lines, echoes = [*lines, write("PING", sign)], 0
         async with self._said:
             if self._wire.ended is not None:
                 raise SendFailed("passing", "the connection is gone")
             try:
-                told: str | SendFailed = await self._wire.ask(lines, self._confirmed(target, sign))
+                told: str | SendFailed = await self._wire.ask(lines, self._confirmed(target, sign, echoes))
             except (LinkLost, TimeoutError):
                 raise SendFailed("unsure", "the connection broke before the server had confirmed it") from None
         if isinstance(told, SendFailed):
-            raise told
+            raise SendFailed("unsure", told.message) if told.fault == "passing" and len(texts) > 1 else told
         return told
 
-    def _confirmed(self, target: str, sign: str) -> Callable[[Line], str | SendFailed | None]:
-        """What tells that the server has taken a message: its echo, or the answer to a PING behind it."""
-        me = self.me
+    def _confirmed(self, target: str, sign: str, echoes: int) -> Callable[[Line], str | SendFailed | None]:
+        """What tells that the server has taken a message: its echoes, or the answer to a PING behind it."""
+        ids = list[str]()
 
         def answer(line: Line) -> str | SendFailed | None:
+            me = self.me  # our nick may change meanwhile
             if line.command == "PONG":
                 return sign if line.param(-1) == sign else None
             if line.command == "PRIVMSG" and me.own(line.nick) and me.same(line.param(0)) == me.same(target):
-                return line.tags.get("msgid") or sign
+                ids.append(line.tags.get("msgid") or sign)
+                return ids[0] if len(ids) == echoes else None
             fault = _FAULTS.get(line.command)
             if fault and (me.same(line.param(1)) == me.same(target) or line.command in {"412", "417"}):
                 wait = 60.0 if fault == "passing" else None
