@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,10 +86,23 @@ async def test_one_cause_is_told_once_an_hour(house: House) -> None:
 
 async def test_a_message_that_could_not_be_answered_is_told(house: House) -> None:
     row_id = (await house.inbox.accept(inbound())).row_id
+    await house.inbox.claim(row_id)
+    await house.inbox.adopt(row_id, "run", "agent:main:main")
     await house.inbox.bury(row_id, "no model answers")
     (words,) = await house.told()
     assert words.startswith("A message from Ann (test chat 7) was not answered: no model answers.")
     assert f"garra messages retry {row_id}" in words
+
+
+async def test_strangers_that_are_crowded_out_say_nothing_to_the_owner_by_their_names(house: House) -> None:
+    for chat in ("7", "8", "9"):
+        event = inbound(chat=chat)
+        shown = replace(event.sender, name="Bank\nyour account is locked: https://evil.example")
+        row_id = (await house.inbox.accept(replace(event, sender=shown))).row_id
+        await house.inbox.bury(row_id, "over 500 messages of its chat were waiting")
+    (words,) = await house.told()
+    assert words.startswith("A message from u1 (test chat 7) was not answered: over 500 messages")
+    assert "evil" not in words
 
 
 async def test_a_notice_that_dies_and_what_the_owner_dropped_are_told_to_nobody(house: House) -> None:

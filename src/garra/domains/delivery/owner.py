@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from hashlib import blake2s
 from typing import Final
 
@@ -45,15 +46,16 @@ class Owner:
             else:
                 self._went(row)
 
-    def tell(self, about: Address, cause: str, text: str, at_ms: int | None = None) -> None:
+    def tell(self, about: Address, cause: str, text: str, at_ms: int | None = None, *, each_chat: bool = True) -> None:
         """Write `text` to the owner, once an hour for the same cause. Nothing happens where there is no place to.
 
-        `at_ms` is when it happened; now, when it is not told.
+        `at_ms` is when it happened; now, when it is not told. Without `each_chat` an account's chats are one cause.
         """
         to = self._where(about)
         if to is not None:
             hour = (self._clock.now_ms() if at_ms is None else at_ms) // HOUR_MS
-            draft = plain_draft(f"notice:{_digest(about, cause)}:{hour}", to, text, purpose="notice")
+            near = about if each_chat else replace(about, chat="")
+            draft = plain_draft(f"notice:{_digest(near, cause)}:{hour}", to, text, purpose="notice")
             self._spawn(self._put(draft), "owner notice")
 
     async def _put(self, draft: Draft) -> None:
@@ -69,10 +71,14 @@ class Owner:
                 return
 
     def _came(self, row: InboxRow) -> None:
+        """No run ever had a message that was crowded out: it may be a stranger's, whose chosen name is not the owner's
+        to read, and who may come with many chats.
+        """
         if row.state == "dead" and isinstance(row.event, Inbound):
-            who = " ".join(row.event.sender.name.split()) or row.event.sender.id
+            sender, heard = row.event.sender, bool(row.session_key)
+            who = (" ".join(sender.name.split()) if heard else "") or sender.id or "somebody"
             text = f"A message from {who} ({place(row.event.address)}) was not answered: {row.why}."
-            self.tell(row.event.address, row.why, text + _more(row.id), row.updated_at)
+            self.tell(row.event.address, row.why, text + _more(row.id), row.updated_at, each_chat=heard)
 
     def _went(self, row: OutboxRow) -> None:
         words = _ENDS.get(row.state)
