@@ -150,7 +150,7 @@ class _Client:
             return
         self.server.bot = self
         self.number("001", f":Welcome {self.nick}")
-        self.number("005", "CASEMAPPING=ascii CHANTYPES=# PREFIX=(ov)@+ CHATHISTORY=100 :are supported")
+        self.number("005", "CASEMAPPING=ascii CHANTYPES=# PREFIX=(ov)@+ CHATHISTORY=100 BOT=B :are supported")
         self.number("422", ":No message of the day")
         self.say(f"PING {self.nick}-entered")
 

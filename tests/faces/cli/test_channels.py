@@ -139,3 +139,15 @@ def test_a_status_without_a_gateway_says_what_to_do(tmp_path: Path) -> None:
     done = garra(tmp_path, "channels", "status", **port)
     assert "Start one with: garra gateway run" in done.stderr
     assert "garra channels add telegram --token TOKEN" in done.stdout
+
+
+def test_an_account_that_needs_no_credential(tmp_path: Path) -> None:
+    short = garra(tmp_path, "channels", "add", "irc", "--set", "host=irc.example.net")
+    assert "channels.irc.nick: is required" in short.stderr
+    done = garra(tmp_path, "channels", "add", "irc", "--set", "nick=bot", "--set", 'channels=["#room"]')
+    assert (done.returncode, done.stderr) == (0, "")
+    garra(tmp_path, "config", "set", "channels.irc.nickserv.password", "hunter22")
+    (account,) = listed(tmp_path)["irc"]["accounts"]
+    assert (account["configured"], account["fault"]) == (True, None)
+    assert account["sources"]["nickserv.password"] == "config"
+    assert "hunter22" not in garra(tmp_path, "config", "get", "channels.irc").stdout

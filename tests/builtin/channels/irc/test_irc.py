@@ -130,6 +130,7 @@ async def test_rooms_are_joined_and_those_that_are_shut_are_told(server: IrcServ
         told = channel.inspect()
         assert (told["rooms"], told["nick"], told["history"]) == (["#a", "#room"], "bot", True)
         assert "JOIN #room :key" in server.lines
+        assert "MODE bot :+B" in server.lines
         assert heard.notes == ["#full cannot be joined: Cannot join channel"]
         server.tell(":op!o@h KICK #room bot :out with you")
         await heard.until(lambda h: len(h.notes) == 2)

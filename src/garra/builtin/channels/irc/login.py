@@ -68,6 +68,8 @@ class Login:
                 return [write("CAP", "END")] if not self.welcomed else []
             case "432" | "433" | "436" | "437" if not self.welcomed:
                 return self._renamed(line)
+            case "ERROR" if not self.welcomed and "password" in line.param(-1).lower():  # not all say 464
+                raise LinkRefused(f"{self.own.host}: {_REFUSED['464']}")
             case "ERROR":
                 raise LinkLost(f"{self.own.host} ends the connection: {line.param(-1)[:200]}")
             case _:
@@ -122,7 +124,8 @@ class Login:
             case "900":
                 self.logged_in = True
             case "NICK" if self.me.own(line.nick):
-                self.me = replace(self.me, nick=line.param(0))
+                _, mark, rest = self.me.source.partition("!")
+                self.me = replace(self.me, nick=line.param(0), source=f"{line.param(0)}!{rest}" if mark else "")
             case "JOIN" if self.me.own(line.nick):
                 self.me = replace(self.me, source=line.source)
 
