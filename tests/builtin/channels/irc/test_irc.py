@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from garra.builtin.channels.irc.channel import Irc
+from garra.builtin.channels.irc.session import WAITING
 from garra.core.secret import Secret
 from garra.io.clock import SystemClock
 from garra.io.http import GuardedHttp
@@ -25,9 +26,12 @@ from garra.sdk.channel import (
     LinkLost,
     LinkRefused,
     Ports,
+    Receive,
     SendFailed,
 )  # fmt: skip
+from garra.sdk.ports import Clock
 from garra.testing.channels import Heard, MemoryCursor, outbound
+from garra.testing.clock import ManualClock
 from garra.testing.irc import IrcServer
 
 ROOM = Address("irc", "default", "#room", "group")
@@ -37,15 +41,20 @@ OLD = ("multi-prefix",)
 
 @asynccontextmanager
 async def linked(
-    server: IrcServer, heard: Heard | None = None, cursor: MemoryCursor | None = None, **settings: Any
+    server: IrcServer,
+    heard: Heard | None = None,
+    cursor: MemoryCursor | None = None,
+    clock: Clock | None = None,
+    receive: Receive | None = None,
+    **settings: Any,
 ) -> AsyncIterator[tuple[Irc, Heard, asyncio.Task[None]]]:
     """A channel on the server; its link runs until the block ends."""
     heard = heard or Heard()
     http, tasks = GuardedHttp(), Tasks()
     own = {"host": "127.0.0.1", "port": server.port, "tls": False, "nick": "bot", **settings}
-    ports = Ports(http, SystemClock(), tasks, cursor or MemoryCursor(), dial=http)
+    ports = Ports(http, clock or SystemClock(), tasks, cursor or MemoryCursor(), dial=http)
     channel = Irc(Account("default", own), ports)
-    task = asyncio.ensure_future(channel.run(heard.receive, heard))
+    task = asyncio.ensure_future(channel.run(receive or heard.receive, heard))
     try:
         yield channel, heard, task
     finally:
@@ -98,13 +107,17 @@ async def test_a_nick_that_changed_hands_has_no_account_of_before(server: IrcSer
 
 
 async def test_an_answer_goes_to_the_person_and_not_to_the_nick(server: IrcServer) -> None:
-    async with linked(server) as (channel, heard, _task):
+    clock = ManualClock()
+    async with linked(server, clock=clock) as (channel, heard, _task):
         server.accounts["annie"] = "ann"
         await server.say("annie", "hello")
         await heard.until(lambda h: h.said == ["hello"])
         await channel.send(outbound(ANN, "to you"))
         assert server.shown("annie") == ["to you"]
+        await channel.send(outbound(ANN, "and more", "out:1b"))
+        assert sum(line == "WHOIS :annie" for line in server.lines) == 1
         server.accounts = {"annie": "mallory", "ann": ""}
+        await clock.advance(10)
         with pytest.raises(SendFailed) as failed:
             await channel.send(outbound(ANN, "a secret", "out:2"))
         assert failed.value.fault == "gone"
@@ -261,6 +274,26 @@ async def test_notices_are_noted_and_never_answered(server: IrcServer) -> None:
         await server.say("ann", "real")
         await heard.until(lambda h: h.said == ["real"])
     assert [event.reason for event in heard.events if isinstance(event, Ignored)] == ["notice"]
+
+
+async def test_a_flood_is_cut_and_told(server: IrcServer) -> None:
+    let, taken = asyncio.Event(), list[Any]()
+
+    async def receive(event: Any) -> None:
+        await let.wait()
+        taken.append(event)
+        heard.alive()
+
+    heard = Heard()
+    async with linked(server, heard, receive=receive):
+        await server.say("ann", "the first")
+        for number in range(WAITING + 5):
+            server.tell(f"@account=ann :ann!u@h PRIVMSG bot :{number}")
+        await heard.until(lambda h: bool(h.notes))
+        let.set()
+        await heard.until(lambda _: len(taken) > WAITING)
+    assert heard.notes == ["more messages come in than can be stored; some were dropped"]
+    assert [event.text for event in taken[:3]] == ["the first", "0", "1"]
 
 
 async def test_a_ban_is_no_passing_fault(server: IrcServer) -> None:

@@ -12,6 +12,8 @@ from garra.sdk.ports import Clock
 
 KEPT_S = 60.0
 """So long an answer about somebody in a channel is believed, unless they leave it or change their name."""
+FRESH_S = 5.0
+"""So long who has a nick is believed while an answer goes out in pieces."""
 _MOST = 1000
 
 
@@ -30,6 +32,7 @@ class People:
         self._wire, self._clock, self._me, self._by_name = wire, clock, me, by_name
         self._accounts: dict[str, tuple[str, float]] = {}
         self._nicks: dict[str, str] = {}
+        self._checked: dict[str, tuple[str, float]] = {}
 
     async def account(self, line: Line, *, direct: bool) -> str:
         """The account behind a message, asked of the server. A direct message's is asked for each time: somebody who
@@ -55,14 +58,19 @@ class People:
         """A QUIT, PART, NICK, KICK or ACCOUNT line: what was known of that nick may be so no longer."""
         nick = self._me().same(line.param(1) if line.command == "KICK" else line.nick)
         self._accounts = {key: kept for key, kept in self._accounts.items() if key.partition("!")[0] != nick}
+        self._checked.clear()
 
     async def nick(self, person: str) -> str:
         """The nick `person` (see `codec.identity`) has now, as the server says; empty when they are not there."""
+        nick, at = self._checked.get(person, ("", 0.0))
+        if nick and self._clock.monotonic() - at < FRESH_S:
+            return nick
         for nick in dict.fromkeys((self._nicks.get(person, ""), person.partition("!")[0])):
             if nick:
                 who = await self.whois(nick)
                 line = Line("", source=who.source)
                 if who.source and identity(line, who.account, self._me(), by_name=self._by_name) == person:
+                    self._checked = {person: (nick, self._clock.monotonic())}
                     return nick
         return ""
 

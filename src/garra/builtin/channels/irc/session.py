@@ -270,7 +270,9 @@ class Session:
             if self._wire.ended is not None:
                 raise SendFailed("passing", "the connection is gone")
             try:
-                told: str | SendFailed = await self._wire.ask(lines, self._confirmed(target, sign, echoes))
+                told: str | SendFailed = await self._wire.ask(
+                    lines, self._confirmed(target, sign, echoes), 30.0 + len(lines)
+                )
             except (LinkLost, TimeoutError):
                 raise SendFailed("unsure", "the connection broke before the server had confirmed it") from None
         if isinstance(told, SendFailed):

@@ -13,8 +13,8 @@ from garra.sdk.ports import Clock, Stream
 
 QUIET_S = 30.0
 """After so long without a line the server is asked whether it is there; after as long again it is not."""
-LINES_S, BURST = 2.0, 6.0
-"""Lines a second, and how many may go at once after a pause."""
+LINES_S, BURST = 1.0, 6.0
+"""Lines a second, as servers take them, and how many may go at once after a pause."""
 _PENDING = 64 << 10
 T = TypeVar("T")
 
