@@ -121,6 +121,23 @@ async def test_pages_are_pages_and_nothing_else_is(tmp_path: Path) -> None:
         assert (await http.post("/chat/main")).status_code == 404
 
 
+async def test_a_caller_who_hangs_up_midway_is_no_fault_of_ours(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with standing(tmp_path) as gateway, gateway.http() as http:
+        _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+        lines = ("POST /tools/invoke HTTP/1.1", "Host: 127.0.0.1", "Content-Length: 99")
+        head = "\r\n".join((*lines, f"Authorization: {BEARER['authorization']}", "", "x"))
+        writer.write(head.encode())
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.close()
+        await writer.wait_closed()
+        assert (await http.get("/healthz")).status_code == 200
+    assert "Traceback" not in caplog.text
+    assert "ClientDisconnect" not in caplog.text
+
+
 async def endless() -> AsyncIterator[bytes]:
     """A body that never says how long it is."""
     for _ in range(100):

@@ -15,8 +15,7 @@ from typing import Any
 
 from garra.agent.calls import Tools
 from garra.config.sections import Config
-from garra.config.sections.channels import account_rules
-from garra.core import groups, lanes
+from garra.core import lanes
 from garra.core.errors import NotFound
 from garra.core.events import EntryStored
 from garra.core.ids import SessionId
@@ -35,6 +34,7 @@ from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
 from garra.runs.drive import Driver, Setup, said
+from garra.runs.rights import placed
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports as RunPorts
 from garra.runs.runner import Runs
@@ -167,10 +167,7 @@ class House:
         """The tools that a turn's place leaves it."""
         place = turn.place
         assert place is not None
-        rules = groups.rules(
-            account_rules(self.config.channels, place.channel, place.account), place.chat, place.thread
-        )
-        layers = groups.tools(rules, place) if place.group else ()
+        layers = placed(self.config, place)
         names = ("exec", "read", "write", "web_fetch")
         return {name for name in names if decide(Face(name), layers).verdict is Verdict.ALLOW}
 

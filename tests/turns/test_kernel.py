@@ -158,6 +158,16 @@ async def test_a_group_turn_has_no_programs_and_no_files(tmp_path: Path) -> None
         assert all("group chat" in turn.extra_system for turn in h.turns if turn.place and turn.place.group)
 
 
+async def test_whom_only_a_star_let_in_has_no_programs_and_no_files(tmp_path: Path) -> None:
+    rooms = {"*": {"tools": {"allow": ["exec"]}}}
+    async with house(tmp_path, echo, config(dmPolicy="open", allowFrom=["*", "1"], groups=rooms)) as h:
+        await h.channel.say("hi", "1")
+        await h.channel.say("hi", "2")
+        await h.idle()
+        by_sender = {turn.place.sender: h.allowed(turn) for turn in h.turns if turn.place}
+        assert by_sender == {"1": {"exec", "read", "write", "web_fetch"}, "2": {"web_fetch"}}
+
+
 @pytest.mark.req("SEC-06")
 async def test_an_unknown_group_policy_is_the_list(tmp_path: Path) -> None:
     async with house(tmp_path, echo, config(allowFrom=["1"])) as h:

@@ -41,7 +41,9 @@ class Group:
 
 @frozen
 class Place:
-    """Where a turn was asked for, for the rights of its tools. `chat` is the group's id."""
+    """Where a turn was asked for, for the rights of its tools. `chat` is the group's id. `named`: the owner let this
+    person in by a list or a code; whom only a star let in is a guest, in a direct chat too.
+    """
 
     channel: str
     account: str
@@ -49,6 +51,12 @@ class Place:
     sender: str
     thread: str = ""
     group: bool = True
+    named: bool = True
+
+    @property
+    def guest(self) -> bool:
+        """Whether its tools are those of guests."""
+        return self.group or not self.named
 
 
 Raw = Mapping[str, Any]
@@ -101,7 +109,8 @@ def bots(value: Any) -> access.Bots:
 
 
 def tools(found: Sequence[Raw], place: Place) -> tuple[Layer, ...]:
-    """What tools a turn of a group may call: the closest rule that speaks, a rule for its sender before one for all.
+    """What tools a turn of a group or a guest may call: the closest rule that speaks, one for its sender before one for
+    all.
 
     Programs, files, sessions, jobs, memory and nodes are denied unless that rule allows them by name or set.
     """

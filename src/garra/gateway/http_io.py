@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from garra.core.frames import reword
@@ -50,16 +50,22 @@ def fault(message: str, status: int = 400, kind: str = "invalid_request_error") 
 
 
 async def read(request: Request, limit: int) -> bytes:
-    """The whole body. Raises Rejected (413) as soon as it is larger than `limit`; no more than that is ever held."""
+    """The whole body. Raises Rejected (413) as soon as it is larger than `limit`; no more than that is ever held.
+
+    A caller who hangs up before the end is Rejected too; nobody reads that answer.
+    """
     told = request.headers.get("content-length", "")
     if told.isdigit() and int(told) > limit:
         raise Rejected(fault("Payload too large", 413))
     parts, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise Rejected(fault("Payload too large", 413))
-        parts.append(chunk)
+    try:
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > limit:
+                raise Rejected(fault("Payload too large", 413))
+            parts.append(chunk)
+    except ClientDisconnect:
+        raise Rejected(fault("the body ended early")) from None
     return b"".join(parts)
 
 

@@ -21,15 +21,19 @@ def layers(config: Config, scope: Scope) -> list[Layer]:
     found = [*_of(config.tools, scope.provider, "tools")]
     if agent is not None and agent.tools is not None:
         found += _of(agent.tools, scope.provider, f"agents.{scope.agent_id}.tools")
-    if scope.place is not None and scope.place.group:
-        found += _group(config, scope.place)
+    if scope.place is not None:
+        found += placed(config, scope.place)
     if scope.surface == "http":
         found.append(_http(config))
     return found
 
 
-def _group(config: Config, place: groups.Place) -> Sequence[Layer]:
-    """What a group gets: little, unless the owner's settings of that group say more."""
+def placed(config: Config, place: groups.Place) -> Sequence[Layer]:
+    """What a group gets: little, unless the owner's settings of that group say more. A guest who writes directly gets
+    that little: give him more by naming him in `allowFrom`.
+    """
+    if not place.group:
+        return groups.tools((), place) if place.guest else ()
     account = account_rules(config.channels, place.channel, place.account)
     return groups.tools(groups.rules(account, place.chat, place.thread), place)
 

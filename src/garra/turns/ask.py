@@ -50,9 +50,9 @@ class Spoken:
     @property
     def place(self) -> Place:
         address = self.event.address
-        direct = self.admitted.direct
+        who = self.admitted
         return Place(
-            address.channel, address.account, address.chat, self.admitted.sender, address.thread, group=not direct
+            address.channel, address.account, address.chat, who.sender, address.thread, not who.direct, who.named
         )
 
     @property
@@ -60,7 +60,7 @@ class Spoken:
         """Messages that may share a run have the same: place, tools, and what holds for one message alone."""
         address, place = self.event.address, self.place
         near = groups.rules(self.judged.account.raw, address.chat, address.thread, address.parent)
-        tools = repr(groups.tools(near, place)) if place.group else ""
+        tools = repr(groups.tools(near, place)) if place.guest else ""
         where = (address.channel, address.account, address.chat, address.thread)
         return "\x1f".join((*where, tools, self.model or "", self.thinking or ""))
 

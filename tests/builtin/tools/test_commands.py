@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -99,6 +100,16 @@ async def test_sessions_are_asked_of_the_gateway(place: Place) -> None:
     assert result.details == {"count": 1, "sessions": [{"key": "agent:main:main", "label": "Main", "updatedAt": 5}]}
     place.grants.answer = {}
     assert await place.said("sessions_list") == "No session."
+
+
+@pytest.mark.req("SEC-06")
+async def test_from_a_chat_only_its_own_conversation_is_listed(place: Place) -> None:
+    own = {"key": "agent:main:main", "derivedTitle": "mine"}
+    place.grants.answer = {"sessions": [own, {"key": "agent:main:telegram:direct:42", "derivedTitle": "my secret"}]}
+    place.context = replace(place.context, origin="channel")
+    assert await place.said("sessions_list") == "agent:main:main mine"
+    place.context = replace(place.context, origin="operator")
+    assert "my secret" in await place.said("sessions_list")
 
 
 def test_the_manifest_lists_every_tool(tools: tuple[Tool, ...]) -> None:

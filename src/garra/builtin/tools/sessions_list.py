@@ -1,4 +1,4 @@
-"""The conversations of this gateway that the caller may see."""
+"""The conversations of this gateway that the caller may see: from a chat only its own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class SessionsList:
         asked = {"limit": min(call.arguments.get("limit", MOST), MOST)}
         search = {"search": call.arguments["search"]} if call.arguments.get("search") else {}
         answer = await call.context.grants.ask("sessions.list", {**asked, **search})
-        rows = [row(session) for session in answer.get("sessions", ())]
+        here = call.context
+        seen = [s for s in answer.get("sessions", ()) if here.origin != "channel" or s.get("key") == here.session_key]
+        rows = [row(session) for session in seen]
         lines = [f"{r['key']} {r['label']}".rstrip() for r in rows]
         return Result.of("\n".join(lines) or "No session.", {"count": len(rows), "sessions": rows})
 
