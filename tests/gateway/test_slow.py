@@ -77,7 +77,7 @@ async def test_order_is_kept_through_a_pause(tmp_path: Path) -> None:
     async with running(tmp_path) as house, stalled(house) as (slow, peer):
         for number in range(40):
             house.gateway.hub.publish("chat", {"state": "final", "n": number, "text": PIECE})
-        assert peer.socket.buffered > 1 << 20
+        assert peer.socket.buffered  # how much of it the kernel takes is the kernel's affair
         slow.socket.transport.resume_reading()
         heard = [(await slow.event("chat"))["payload"]["n"] for _ in range(40)]
         assert heard == list(range(40))
@@ -113,7 +113,7 @@ async def test_answers_that_nobody_reads_are_bounded_too(tmp_path: Path) -> None
 async def test_pings_of_a_reader_that_stopped_cost_nothing(tmp_path: Path) -> None:
     ping = b"\x89\xfdmask" + b"p" * 125
     async with running(tmp_path) as house, stalled(house) as (slow, peer):
-        while not peer.socket.buffered:
+        while peer.socket.buffered <= 1 << 17:  # more than a transport takes before it asks for a pause
             flood(house, 1, {"state": "final", "text": PIECE})
             await asyncio.sleep(0.01)
         before = peer.socket.buffered
