@@ -134,3 +134,5 @@ async def test_a_server_that_dies_is_entered_again(tmp_path: Path) -> None:
         await again.until(in_room, 30)
         again.tell("garra", "after")
         await again.until(lambda _: any("after" in text for text in again.heard("garra")))
+        assert len(net.model.asked("before")) >= 1
+        assert len([text for text in again.heard("garra") if "after" in text]) == 1

@@ -306,6 +306,7 @@ async def test_a_press_without_an_id_stops_nothing_behind_it(place: Place) -> No
             place.server.push({"callback_query": each})
         place.server.say(1001, "behind")
         await heard.until(lambda h: h.said[-1:] == ["behind"])
+    assert heard.said.count("behind") == 1
 
 
 @pytest.mark.parametrize("odd", [True, {"a": 1}, ["x"], [{"message": {}}], [{"update_id": "7"}]])
