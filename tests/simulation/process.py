@@ -155,7 +155,7 @@ class Process:
         self._step(chat, lanes.Ended(self._clock.now_ms()))
 
 
-def _home(about: Address) -> Address:
+async def _home(about: Address) -> Address:
     return replace(about, chat=OWNER, thread="", kind="direct")
 
 

@@ -12,6 +12,7 @@ from garra import __version__
 from garra.app import accounts
 from garra.app.couriers import Couriers, Trade
 from garra.app.house import House
+from garra.app.owners import Owners
 from garra.config import view
 from garra.config.sections import Config
 from garra.core import redact
@@ -76,11 +77,14 @@ class Channels:
         self._media = MediaRoot(house.paths.media, clock)
         self.pairing = Pairing(lambda name: Shelf(db, name), clock, secrets.randbelow)
         self._rules = Accounts(lambda: house.live.config)
-        self._owner = Owner(self.inbox, self.outbox, self._elsewhere, clock=clock, spawn=spawn)
         self._cursors = Shelf(db, "channel-cursors")
         self.links = Links(Doors(self._make, self._receive, self._tell, clock, spawn))
         self._replies = Replies()
         self._couriers = Couriers(self._trade())
+        owners = Owners(
+            lambda: house.live.config, self.pairing, self._rules, self._couriers.running, self._couriers.channel
+        )
+        self._owner = Owner(self.inbox, self.outbox, owners.elsewhere, clock=clock, spawn=spawn)
         self._voice = Chats(
             lambda: house.live.config,
             self._replies,
@@ -188,36 +192,10 @@ class Channels:
             self._blots = snapshot, redact.cleaner(view.known_secrets(snapshot))
         return self._blots[1](text)
 
-    # ---- the owner
-
     def _tell(self, key: LinkKey, text: str) -> None:
         """A word about an account, by another one where there is one; the log has it in any case."""
         log.warning("%s", text)
-        for about in self._people():
-            if (about.channel, about.account) != key:
-                self._owner.tell(Address(key.channel, key.account, "", "direct"), text, text)
-                return
-
-    def _elsewhere(self, about: Address) -> Address | None:
-        """Where the owner hears of a fault at `about`: best by another account, else in another chat of the same."""
-        found = [each for each in self._people() if (each.channel, each.account, each.chat) != _spot(about)]
-        apart = [each for each in found if (each.channel, each.account) != _spot(about)[:2]]
-        if about.chat:
-            apart += found
-        return apart[0] if apart else None
-
-    def _people(self) -> list[Address]:
-        """The direct chats of those who were let in, the first first: by code, then those the configuration lists."""
-        paired = [
-            Address(person.channel, person.account, person.chat or person.sender, "direct")
-            for person in reversed(self.pairing.people())
-        ]
-        listed = [
-            Address(each.channel, each.account, sender, "direct")
-            for each in self._couriers.running()
-            for sender in sorted(self._rules.find(each.channel, each.account).policy.allow.ids)
-        ]
-        return [*paired, *listed]
+        self._owner.tell(Address(key.channel, key.account, "", "direct"), text, text)
 
     async def _sweep(self) -> None:
         while True:
@@ -227,7 +205,3 @@ class Channels:
             except GarraError as error:
                 log.warning("old messages stay for now: %s", error.message)
             await self._house.clock.sleep(SWEEP_S)
-
-
-def _spot(address: Address) -> tuple[str, str, str]:
-    return address.channel, address.account, address.chat

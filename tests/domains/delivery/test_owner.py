@@ -30,7 +30,10 @@ class House:
         self.inbox, self.outbox, self.tasks = Inbox(db, self.time), Outbox(db, self.time), tasks
         self.home: Address | None = HOME
         self.ledger = Ledger(db, self.inbox, self.outbox, Timeline(db, self.time))
-        self.owner = Owner(self.inbox, self.outbox, lambda about: self.home, clock=self.time, spawn=tasks)
+        self.owner = Owner(self.inbox, self.outbox, self._where, clock=self.time, spawn=tasks)
+
+    async def _where(self, about: Address) -> Address | None:
+        return self.home
 
     async def send(self, key: str, fault: SendFailed) -> None:
         await self.outbox.put([draft(key, f"secret words {key}", address=address(thread="5"))])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from hashlib import blake2s
 from typing import Final
@@ -19,7 +20,9 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 PAUSE_S = 5.0
 
-Where = Callable[[Address], Address | None]
+log = logging.getLogger(__name__)
+
+Where = Callable[[Address], Awaitable[Address | None]]
 """Where the owner hears of a fault at this address: somewhere else, or None when there is no such place."""
 
 
@@ -51,12 +54,16 @@ class Owner:
 
         `at_ms` is when it happened; now, when it is not told. Without `each_chat` an account's chats are one cause.
         """
-        to = self._where(about)
-        if to is not None:
-            hour = (self._clock.now_ms() if at_ms is None else at_ms) // HOUR_MS
-            near = about if each_chat else replace(about, chat="")
-            draft = plain_draft(f"notice:{_digest(near, cause)}:{hour}", to, text, purpose="notice")
-            self._spawn(self._put(draft), "owner notice")
+        hour = (self._clock.now_ms() if at_ms is None else at_ms) // HOUR_MS
+        near = about if each_chat else replace(about, chat="")
+        self._spawn(self._write(f"notice:{_digest(near, cause)}:{hour}", about, text), "owner notice")
+
+    async def _write(self, key: str, about: Address, text: str) -> None:
+        to = await self._where(about)
+        if to is None:
+            log.debug("nobody to tell: %s", text.partition("\n")[0])
+            return
+        await self._put(plain_draft(key, to, text, purpose="notice"))
 
     async def _put(self, draft: Draft) -> None:
         """Write it, when the disk refuses, again until it does not."""
