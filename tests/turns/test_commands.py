@@ -110,7 +110,7 @@ async def test_model_think_verbose_reply_are_set_for_the_session(tmp_path: Path)
         assert session.override == "scripted/other"
         await answer(h, "/model default")
         assert "high" in await answer(h, "/think high")
-        assert "none of them" in await answer(h, "/think deeply")
+        assert "unknown thinking level" in await answer(h, "/think deeply")
         assert "full" in await answer(h, "/verbose full")
         assert "takes" in await answer(h, "/verbose loud")
         assert "off" in await answer(h, "/reply off")

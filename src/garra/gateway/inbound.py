@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Sequence
+from typing import Any
 
+from garra.core import thinking
 from garra.core.errors import UserError
 from garra.core.ids import RunId, SessionKey
 from garra.core.messages import Image
@@ -19,8 +20,6 @@ from garra.sdk.model import Level
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 IMAGE_BYTES = 20 << 20
-LEVELS: tuple[Level, ...] = get_args(Level)
-ALIASES: Mapping[str, Level] = {"none": "off", "max": "xhigh", "ultra": "xhigh", "adaptive": "medium", "on": "low"}
 
 
 @frozen
@@ -47,13 +46,10 @@ def level(text: str | None) -> Level | None:
     """A thinking level as clients write it; None for none. Raises UserError for an unknown one."""
     if text is None or not text.strip():
         return None
-    word = text.strip().lower()
-    if word in ALIASES:
-        return ALIASES[word]
-    for known in LEVELS:
-        if word == known:
-            return known
-    raise UserError(f"unknown thinking level {text[:40]!r}: use one of {', '.join(LEVELS)}")
+    found = thinking.level(text)
+    if found is None:
+        raise UserError(thinking.unknown(text))
+    return found
 
 
 def images_of(attachments: Sequence[Attachment]) -> tuple[Image, ...]:

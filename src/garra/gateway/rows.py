@@ -9,13 +9,13 @@ from typing import Any, Protocol
 from garra.config.sections import Config
 from garra.core.errors import NotFound
 from garra.core.keys import Key, parse
+from garra.core.thinking import levels as core_levels
 from garra.core.value import frozen
 from garra.domains.sessions.session import Session
 from garra.gateway.parts import ModelTable
 from garra.runs.run import Run
 from garra.sdk.model import Model
 
-LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
 RUNTIME = {"id": "auto", "cloudPlacementSupported": False, "devicePlacementSupported": False, "source": "implicit"}
 OWNER = {"identity": {"type": "profile", "id": "gateway-owner"}}
 BACKGROUND = frozenset({"cron", "hook", "subagent"})
@@ -31,7 +31,7 @@ class Thinker(Protocol):
 
 def levels(model: Thinker | None) -> tuple[str, ...]:
     """The thinking levels a model knows; just `off` for one that does not think."""
-    return LEVELS if model is not None and model.reasoning else ("off",)
+    return core_levels(reasoning=model is not None and model.reasoning)
 
 
 def thinking(model: Thinker | None, default: str | None = None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from garra.agent.calls import Tools, Update
 from garra.config.live import Live
 from garra.config.paths import Paths
 from garra.config.sections import Config
+from garra.core import thinking
 from garra.core.budget import FILE_CHARS, TOTAL_CHARS, Document
 from garra.core.errors import NotFound, UserError
 from garra.core.execplan import Settings
@@ -157,11 +158,7 @@ class Assembler:
         agent = config.agents.find(run.agent_id)
         own = agent.thinking_default if agent else None
         level = run.turn.thinking or session.thinking or own or config.agents.defaults.thinking_default or "off"
-        plain: Mapping[str, Level] = {
-            "off": "off", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh",
-            "adaptive": "medium", "max": "xhigh", "ultra": "xhigh",
-        }  # fmt: skip
-        return plain.get(level, "off")
+        return thinking.level(level) or "off"
 
     def _cap(self, agent_id: str, config: Config, name: str, usual: int) -> int:
         """A limit on workspace files in the prompt, in characters: the agent's, the defaults', the usual one."""

@@ -12,10 +12,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from garra.core.events import StreamEvent
 from garra.core.messages import Assistant, Message
+from garra.core.thinking import Level as Level  # plugins see the sdk alone
 from garra.core.value import frozen
 from garra.sdk.ports import DIRECT, Via
-
-Level = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
 
 
 @frozen

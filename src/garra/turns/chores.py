@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from garra.core import thinking
 from garra.core.errors import NotFound, UserError
 from garra.core.ids import AgentId, SessionKey
 from garra.core.routing import Route
 from garra.core.value import frozen
-from garra.domains.sessions.changes import THINKING, VERBOSE
+from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.sdk.model import Level
 from garra.turns import commands, queueing
@@ -219,26 +220,15 @@ async def _think(desk: Desk) -> str:
         await desk.change({"thinkingLevel": _level(desk.word)})
     session = await desk.session()
     level = (session.thinking if session else None) or "as configured"
-    return f"Thinking: {level}. Levels: {', '.join(THINKING)}, default."
-
-
-LEVELS: Final[Mapping[str, Level]] = {
-    "off": "off",
-    "minimal": "minimal",
-    "low": "low",
-    "medium": "medium",
-    "high": "high",
-    "xhigh": "xhigh",
-}
+    return f"Thinking: {level}. Levels: {', '.join(thinking.LEVELS)}, default."
 
 
 def _level(word: str) -> Level:
     """Raises UserError for a word that is no level."""
-    names = {"none": "off", "on": "medium", "max": "xhigh", "adaptive": "medium"}
-    level = LEVELS.get(names.get(word.lower(), word.lower()))
-    if level is None:
-        raise UserError(f"Thinking is one of {', '.join(THINKING)}; {word[:40]!r} is none of them.")
-    return level
+    found = thinking.level(word)
+    if found is None:
+        raise UserError(thinking.unknown(word))
+    return found
 
 
 async def _verbose(desk: Desk) -> str:

@@ -7,8 +7,8 @@ from pydantic import BeforeValidator, Field
 
 from garra.config.sections.fields import Closed, OpenSection, Section, part
 from garra.config.sections.tools import Tools
+from garra.core.thinking import Setting
 
-Thinking = Literal["off", "minimal", "low", "medium", "high", "xhigh", "adaptive", "max", "ultra"]
 MAIN = "main"
 
 
@@ -92,7 +92,7 @@ class Common(OpenSection):
     model_policy: ModelPolicy | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     skills: tuple[str, ...] | None = None
-    thinking_default: Thinking | None = None
+    thinking_default: Setting | None = None
     verbose_default: Literal["off", "on", "full"] | None = None
     reasoning_default: Literal["off", "on", "stream"] | None = None
     bootstrap_max_chars: int | None = Field(None, gt=0)

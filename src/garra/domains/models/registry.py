@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from garra.core import modelref
 from garra.core.errors import Failure, FailureKind, GarraError, NotFound
 from garra.core.messages import Assistant
+from garra.core.thinking import levels
 from garra.core.value import frozen
 from garra.domains.models import catalog, keys
 from garra.domains.models.call import Call, Ports
@@ -21,8 +22,6 @@ from garra.sdk.stream import Stream
 
 if TYPE_CHECKING:
     from garra.config.sections import Config
-
-THINKING = ("off", "minimal", "low", "medium", "high", "xhigh")
 
 
 @frozen
@@ -45,7 +44,7 @@ class Row:
 
     @property
     def thinking_levels(self) -> tuple[str, ...]:
-        return THINKING if self.reasoning else ("off",)
+        return levels(reasoning=self.reasoning)
 
 
 class Models:

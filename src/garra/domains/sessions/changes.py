@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from garra.core.errors import UserError
+from garra.core.thinking import SETTINGS
 from garra.domains.sessions.session import Session
 
-THINKING = ("off", "minimal", "low", "medium", "high", "xhigh", "adaptive", "max")
 VERBOSE = ("off", "on", "full")
 LABEL = 512
 
@@ -59,7 +59,7 @@ def _object(name: str, value: Any) -> dict[str, Any]:
 _FIELDS: dict[str, tuple[str, Check]] = {
     "label": ("label", _text(LABEL)),
     "displayName": ("display_name", _text(LABEL)),
-    "thinkingLevel": ("thinking", _one_of(*THINKING)),
+    "thinkingLevel": ("thinking", _one_of(*SETTINGS)),
     "verboseLevel": ("verbose", _one_of(*VERBOSE)),
     "archived": ("archived", _flag),
     "pinned": ("pinned", _flag),

@@ -14,6 +14,7 @@ from garra import app
 from garra.client import quick
 from garra.client.socket import Unreachable
 from garra.client.target import Target
+from garra.core import thinking as words
 from garra.core.errors import UserError
 from garra.core.value import frozen
 from garra.faces.cli.place import Place
@@ -117,10 +118,10 @@ async def _embedded(place: Place, ask: Ask, workspace: Path | None) -> Outcome:
 
 def thinking(level: str) -> str:
     """As an argument's type: a level that there is, or none. Raises ArgumentTypeError, which names them."""
-    levels: tuple[str, ...] = importlib.import_module("garra.domains.sessions.changes").THINKING
-    if level and level.lower() not in levels:
-        raise argparse.ArgumentTypeError(f"{level!r} is no level; there is {', '.join(levels)}")
-    return level.lower()
+    meant = words.level(level) if level else ""
+    if meant is None:
+        raise argparse.ArgumentTypeError(words.unknown(level))
+    return meant
 
 
 def _turn(place: Place, ask: Ask) -> Any:

@@ -18,6 +18,7 @@ from textual.widgets import Static, TextArea
 from garra.client.quick import fresh
 from garra.client.wire import Event, Link
 from garra.core.errors import GarraError
+from garra.core.thinking import LEVELS
 from garra.core.value import frozen
 from garra.faces.tui import commands, standing
 from garra.faces.tui.backend import NOTICE, Backend, Choice
@@ -299,7 +300,7 @@ class Chat(App[int]):
             await self._notice(f"Thinking: {level}.")
             await self._look()
 
-        levels = [Choice(level, level) for level in commands.LEVELS]
+        levels = [Choice(level, level) for level in LEVELS]
         await self._choose("Thinking", levels, self._facts.thinking, said=rest, then=choose)
 
     async def _choose(self, title: str, choices: list[Choice], current: str, *, said: str, then: Any) -> None:

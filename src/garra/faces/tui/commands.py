@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh")
-"""How much a model can be asked to think."""
+from garra.core.thinking import LEVELS
 
 
 class Slash(NamedTuple):
@@ -27,7 +26,7 @@ SLASHES = (
     Slash(("sessions", "session"), "[key]", "go to another conversation"),
     Slash(("agents", "agent"), "[id]", "talk to another agent"),
     Slash(("models", "model"), "[provider/model]", "let another model answer"),
-    Slash(("think",), "[level]", "how much to think: off, minimal, low, medium, high"),
+    Slash(("think",), "[level]", f"how much to think: {', '.join(LEVELS)}"),
     Slash(("reasoning",), "", "show or hide what the model thinks"),
     Slash(("verbose",), "[on|off]", "show or fold what tools put out"),
     Slash(("stop", "abort"), "", "stop what goes on (Esc)"),
