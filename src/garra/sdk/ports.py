@@ -113,11 +113,58 @@ class Stream(Protocol):
     async def close(self) -> None: ...
 
 
+class WebSocket(Protocol):
+    """One open WebSocket; it answers pings while it is read. Everything raises Unavailable when it breaks (details
+    `{"kind": "timeout" | "cut"}`) or was closed (`{"kind": "closed", "code": …, "reason": …}`; 1006: without a word).
+    """
+
+    async def read(self, timeout: float | None = None) -> str | bytes:
+        """The next whole message. `timeout` is seconds without a byte."""
+        ...
+
+    async def write(self, text: str) -> None:
+        """One text message; it returns when it is on its way."""
+        ...
+
+    async def close(self, code: int = 1000) -> None: ...
+
+
 class Dial(Protocol):
-    """The one way out for platforms that speak no HTTP, with the same proxies, certificates and address rules."""
+    """The one way out for platforms that speak WebSocket, or no HTTP: the same proxies, certificates, address rules."""
 
     async def open(self, host: str, port: int, *, tls: bool = True, connect: float = 15.0, via: Via = DIRECT) -> Stream:
         """Connect within `connect` seconds. Raises Unavailable (details as for Http)."""
+        ...
+
+    async def websocket(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        connect: float = 15.0,
+        limit: int = 16 << 20,
+        via: Via = DIRECT,
+    ) -> WebSocket:
+        """Connect to a ws:// or wss:// address; a message is at most `limit` bytes.
+
+        Raises Unavailable (details as for Http; `status` where the server refused with one).
+        """
+        ...
+
+    async def plug(
+        self, host: str, port: int, spawn: Spawn, *, tls: bool = True, connect: float = 15.0, via: Via = DIRECT
+    ) -> Any:
+        """The same for a library that insists on a `socket.socket`: a connected local one, whose other end leads there.
+
+        What `spawn` starts carries the bytes until either end closes; who asked closes it. Raises as `open`.
+        """
+        ...
+
+    async def trust(self, via: Via = DIRECT) -> Any:
+        """The `ssl.SSLContext` that certificates are checked by, for a library that agrees on TLS midway (STARTTLS).
+
+        Raises Unavailable for a `ca_file` that cannot be read.
+        """
         ...
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 from garra.core.errors import Unavailable
 from garra.io.http.ask import Ask
-from garra.sdk.ports import DIRECT, Body, Stream, Via
+from garra.sdk.ports import DIRECT, Body, Spawn, Stream, Via, WebSocket
 
 if TYPE_CHECKING:
     from garra.io.http.pool import Answered, Pools
@@ -56,6 +56,39 @@ class GuardedHttp:
         pools = await self.pools()
         opened: Opened = importlib.import_module("garra.io.http.dial").opened
         return await opened(pools, host, port, tls=tls, connect=connect, via=self._way(via))
+
+    async def plug(
+        self, host: str, port: int, spawn: Spawn, *, tls: bool = True, connect: float = 15.0, via: Via = DIRECT
+    ) -> Any:
+        """As `sdk.ports.Dial`."""
+        stream = await self.open(host, port, tls=tls, connect=connect, via=via)
+        return importlib.import_module("garra.io.http.plug").plugged(stream, spawn, f"{host}:{port}")
+
+    async def trust(self, via: Via = DIRECT) -> Any:
+        """As `sdk.ports.Dial`."""
+        return await (await self.pools()).trust(self._way(via))
+
+    async def websocket(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        connect: float = 15.0,
+        limit: int = 16 << 20,
+        via: Via = DIRECT,
+    ) -> WebSocket:
+        """As `sdk.ports.Dial`."""
+        module = await asyncio.to_thread(importlib.import_module, "garra.io.http.websocket")
+        parsed, host, port, tls = module.address(url)
+        stream = await self.open(host, port, tls=tls, connect=connect, via=via)
+        socket = module.made(stream, parsed, host, limit)
+        try:
+            await socket.shake({"user-agent": "garra", **(headers or {})}, connect)
+        except BaseException:
+            await stream.close()
+            raise
+        made: WebSocket = socket
+        return made
 
     def client(self, via: Via = DIRECT) -> Any:
         """A pooled `httpx2.AsyncClient` whose faults are Unavailable. Loads that library: call it in a thread."""
