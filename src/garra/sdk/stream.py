@@ -11,7 +11,9 @@ from typing import Any
 from garra.core.errors import Failure, FailureKind, RunFailed
 from garra.core.events import CallDelta, Done, Failed, StreamEvent, TextDelta, ThinkingDelta
 from garra.core.messages import Assistant, Part, Stop, Text, Thinking, ToolCall, Usage
-from garra.sdk.ports import Spawn, Task
+from garra.core.value import frozen
+from garra.sdk.model import Model
+from garra.sdk.ports import Clock, Spawn, Task
 
 UNPARSED = "__unparsed__"
 """The one argument of a call whose arguments were no JSON object; its value is what the model wrote."""
@@ -164,3 +166,24 @@ class Stream:
             if self._end is None:
                 line = "the model's answer ended without saying how; run it again, and report it if it repeats"
                 self.fail(Failure(FailureKind.UNKNOWN, line, provider=self._blank.provider, model=self._blank.model))
+
+
+Answering = Callable[[Stream], Coroutine[Any, Any, None]]
+"""Fills a stream with one model's answer."""
+
+
+@frozen
+class Answers:
+    """How a family of models opens the stream of an answer: each in a task of its own, none of another family's."""
+
+    family: str
+    clock: Clock
+    spawn: Spawn
+
+    def begin(self, model: Model, work: Answering) -> Stream:
+        """A stream that `work` fills. Raises ValueError for a model of another family."""
+        if model.api != self.family:
+            raise ValueError(f"{model.ref} speaks {model.api}, not {self.family}")
+        stream = Stream(Assistant((), self.clock.now_ms(), self.family, model.provider, model.id))
+        stream.start(self.spawn, lambda: work(stream), f"model {model.ref}")
+        return stream

@@ -14,10 +14,9 @@ from garra.builtin.apis.anthropic_messages.answer import Reader
 from garra.builtin.apis.anthropic_messages.request import Writer
 from garra.core import failures, sse
 from garra.core.errors import Failure, FailureKind, RunFailed, Unavailable
-from garra.core.messages import Assistant
 from garra.sdk.model import Model, ModelRequest
 from garra.sdk.ports import Clock, Http, Spawn
-from garra.sdk.stream import Stream
+from garra.sdk.stream import Answers, Stream
 
 _CLIENTS = 16
 _LONGEST_S = 3_600.0
@@ -33,8 +32,7 @@ class AnthropicMessages:
 
     def __init__(self, http: Http, spawn: Spawn, clock: Clock) -> None:
         self._http = http
-        self._spawn = spawn
-        self._clock = clock
+        self._answers = Answers(self.family, clock, spawn)
         self._writer = Writer()
         self._styles: dict[str, str] = {}
         self._clients: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -45,12 +43,7 @@ class AnthropicMessages:
         await self._http.warm()
 
     def stream(self, request: ModelRequest, key: str | None) -> Stream:
-        model = request.model
-        if model.api != self.family:
-            raise ValueError(f"{model.ref} speaks {model.api}, not {self.family}")
-        stream = Stream(Assistant((), self._clock.now_ms(), api=self.family, provider=model.provider, model=model.id))
-        stream.start(self._spawn, lambda: self._call(request, key, stream), f"model {model.ref}")
-        return stream
+        return self._answers.begin(request.model, lambda stream: self._call(request, key, stream))
 
     async def _call(self, request: ModelRequest, key: str | None, stream: Stream) -> None:
         model = request.model

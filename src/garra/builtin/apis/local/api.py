@@ -13,10 +13,10 @@ from garra.builtin.apis.local.engine import Engine, Load
 from garra.core import failures
 from garra.core.errors import FailureKind, RunFailed, Unavailable
 from garra.core.events import CallDelta, TextDelta
-from garra.core.messages import Assistant, Stop, Usage
+from garra.core.messages import Stop, Usage
 from garra.sdk.model import ModelRequest
 from garra.sdk.ports import Children, Clock, Spawn, Weights
-from garra.sdk.stream import Stream
+from garra.sdk.stream import Answers, Stream
 
 
 class Local:
@@ -31,17 +31,12 @@ class Local:
         self, children: Children, weights: Weights, spawn: Spawn, clock: Clock, *, idle_s: float = 300.0
     ) -> None:
         self._weights = weights
-        self._spawn = spawn
         self._clock = clock
+        self._answers = Answers(self.family, clock, spawn)
         self.engine = Engine(children, spawn, clock, idle_s)
 
     def stream(self, request: ModelRequest, key: str | None) -> Stream:
-        model = request.model
-        if model.api != self.family:
-            raise ValueError(f"{model.ref} speaks {model.api}, not {self.family}")
-        stream = Stream(Assistant((), self._clock.now_ms(), api=self.family, provider=model.provider, model=model.id))
-        stream.start(self._spawn, lambda: self._call(request, stream), f"model {model.ref}")
-        return stream
+        return self._answers.begin(request.model, lambda stream: self._call(request, stream))
 
     async def _call(self, request: ModelRequest, stream: Stream) -> None:
         model = request.model

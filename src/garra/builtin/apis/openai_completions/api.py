@@ -10,10 +10,9 @@ from garra.builtin.apis.openai_completions.dialect import Dialect, of, without
 from garra.builtin.apis.openai_completions.request import Writer
 from garra.core import failures, sse
 from garra.core.errors import FailureKind, RunFailed, Unavailable
-from garra.core.messages import Assistant
 from garra.sdk.model import Model, ModelRequest
 from garra.sdk.ports import Body, Clock, Http, Spawn
-from garra.sdk.stream import Stream
+from garra.sdk.stream import Answers, Stream
 
 _LARGEST = 32 << 20
 _PLAINER = 6
@@ -27,8 +26,8 @@ class OpenAICompletions:
 
     def __init__(self, http: Http, spawn: Spawn, clock: Clock) -> None:
         self._http = http
-        self._spawn = spawn
         self._clock = clock
+        self._answers = Answers(self.family, clock, spawn)
         self._writer = Writer()
         self._learned: dict[str, Dialect] = {}
 
@@ -37,12 +36,7 @@ class OpenAICompletions:
         await self._http.warm()
 
     def stream(self, request: ModelRequest, key: str | None) -> Stream:
-        model = request.model
-        if model.api != self.family:
-            raise ValueError(f"{model.ref} speaks {model.api}, not {self.family}")
-        stream = Stream(Assistant((), self._clock.now_ms(), api=self.family, provider=model.provider, model=model.id))
-        stream.start(self._spawn, lambda: self._call(request, key, stream), f"model {model.ref}")
-        return stream
+        return self._answers.begin(request.model, lambda stream: self._call(request, key, stream))
 
     async def _call(self, request: ModelRequest, key: str | None, stream: Stream) -> None:
         """Ask; where the server refuses a field, ask again without it and remember that for this server."""
