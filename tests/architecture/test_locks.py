@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
-from tests.architecture.caps import ROOT
+from garra.sdk.manifest import parse
+from tests.architecture.caps import ROOT, SOURCE
 
-LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
+LOCKS = sorted((ROOT / "requirements").rglob("*.lock"))
+CHANNELS = [path for path in LOCKS if path.parent.name == "channels"]
+PIN = re.compile(r"^([a-z0-9][\w.\-]*)==(\S+)", re.M)
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
@@ -27,6 +32,29 @@ def test_every_pin_has_a_hash_and_no_address(lock) -> None:  # type: ignore[no-u
 
 def test_lock_files_exist() -> None:
     assert {path.name for path in LOCKS} >= {"run.lock", "dev.lock", "local.lock"}
+
+
+def pins(lock: Path) -> dict[str, str]:
+    return {found[1]: found[2] for found in PIN.finditer(lock.read_text())}
+
+
+@pytest.mark.parametrize("lock", CHANNELS, ids=lambda path: path.name)
+def test_channels_agree_with_what_is_installed_already_and_with_each_other(lock: Path) -> None:
+    for other in (ROOT / "requirements" / "run.lock", ROOT / "requirements" / "dev.lock", *CHANNELS):
+        known = pins(other)
+        assert {name: (version, known[name]) for name, version in pins(lock).items() if name in known} == {
+            name: (version, version) for name, version in pins(lock).items() if name in known
+        }
+
+
+def test_every_channel_that_needs_packages_is_an_extra_with_a_lock() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    locked = {path.stem for path in CHANNELS}
+    assert set(extras) - {"anthropic"} == locked
+    for file in sorted((SOURCE / "builtin" / "channels").glob("*/manifest.toml")):
+        manifest = parse(file.name, file.read_text(), str(file))
+        assert bool(manifest.extra) == bool(manifest.imports), file
+        assert not manifest.extra or manifest.extra in locked, file
 
 
 def test_web_lock_has_no_registry_address() -> None:

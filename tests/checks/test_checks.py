@@ -53,6 +53,20 @@ def test_a_fresh_installation_is_well(here: Installation) -> None:
         assert not here.faults(check)
 
 
+def test_a_channel_whose_packages_are_missing_is_told(here: Installation) -> None:
+    folder = here.paths.extensions / "parrot"
+    folder.mkdir(parents=True)
+    (folder / "manifest.toml").write_text(
+        'id = "parrot"\nkind = "channel"\nname = "Parrot"\nmodule = "x:X"\nextra = "p"\nimports = ["no_such_module"]\n'
+    )
+    here.write('{"plugins": {"entries": {"parrot": {"enabled": true}}}}')
+    assert not here.faults("packages")
+    here.write('{"plugins": {"entries": {"parrot": {"enabled": true}}}, "channels": {"parrot": {"enabled": true}}}')
+    (found,) = here.faults("packages")
+    assert found.what.startswith("Parrot needs packages that are not installed")
+    assert found.where == "channels.parrot"
+
+
 def test_a_broken_configuration_names_line_and_remedy_and_is_mended(here: Installation) -> None:
     Writer(here.paths, here.env).set("gateway.port", 18_790)
     here.write('{"gateway": {\n  "port": }}')

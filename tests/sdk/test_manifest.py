@@ -27,6 +27,12 @@ def test_own_form_with_several_parts() -> None:
     assert [part.name for part in manifest.parts] == ["a", "b"]
 
 
+def test_packages_of_others_are_named_by_extra_and_modules() -> None:
+    manifest = own('id = "m"\nkind = "channel"\nmodule = "channel:M"\nextra = "matrix"\nimports = ["nio"]\n')
+    assert (manifest.extra, manifest.imports) == ("matrix", ("nio",))
+    assert own('id = "m"\nkind = "channel"\nmodule = "channel:M"\n').imports == ()
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -38,6 +44,9 @@ def test_own_form_with_several_parts() -> None:
         ('id = "x"\nkind = "tool"\nmodule = "os; x:y"', "write it as module:Name"),
         ('id = "x"\nkind = "tool"\n[[tool]]\nmodule = "a:A"', "has no name"),
         ('id = "x"\nkind = "tool"\napi = 2', "Update Garra"),
+        ('id = "x"\nkind = "channel"\nextra = "a b"', "extra is 'a b'"),
+        ('id = "x"\nkind = "channel"\nimports = "nio"', "imports is 'nio'"),
+        ('id = "x"\nkind = "channel"\nimports = ["nio.crypto"]', "a list of top-level modules"),
     ],
 )
 def test_own_form_refused(text: str, says: str) -> None:

@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +13,26 @@ from garra.config.load import Snapshot, load
 from garra.config.paths import Paths
 from garra.core.errors import UserError
 from garra.domains.delivery.accounts import Outside, Setup, setups
-from garra.domains.plugins import discover
+from garra.domains.plugins import known, packages
 from garra.domains.plugins.discover import Plugin
 from garra.io.env import Environment
 from garra.io.files import atomic
 
 
 def configured(plugins: Iterable[Plugin], snapshot: Snapshot, env: Mapping[str, str]) -> list[Setup]:
-    """Every account that is configured, in any channel of `plugins`. Blocks: it may read files that hold tokens."""
+    """Every account that is configured, in any channel of `plugins`; one whose packages are not installed says so as
+    its fault. Blocks: it may read files that hold tokens."""
     written = snapshot.config.channels
     outside = Outside({**env, **snapshot.env}, secret_file)
     found = []
     for plugin in plugins:
+        lacking = ""
         for part in plugin.manifest.parts:
             if (channel := written.get(part.name)) is not None:
                 section: Mapping[str, Any] = channel.model_dump(mode="json", by_alias=True, exclude_unset=True)
                 listed = setups(part.name, section, plugin.manifest.settings, outside)
-                found += [replace(setup, label=plugin.manifest.name) for setup in listed]
+                lacking = lacking or packages.needed(plugin)
+                found += [replace(each, label=plugin.manifest.name, fault=each.fault or lacking) for each in listed]
     return found
 
 
@@ -49,9 +51,5 @@ def secret_file(path: str) -> str:
 def local(paths: Paths, env: Environment) -> tuple[list[Plugin], list[Setup]]:
     """The channels that are on and their accounts, without a gateway; no plugin's code runs. Blocks."""
     snapshot = load(paths, env)
-    box = Path(str(resources.files("garra") / "builtin"))
-    roots = (discover.bundled(box), discover.installed(), discover.extensions(paths.extensions))
-    found = [one for root in roots for one in root if isinstance(one, Plugin) and one.manifest.kind == "channel"]
-    chosen = discover.choose(found, snapshot.config.plugins.model_dump(by_alias=True))
-    channels = [plugin for plugin in chosen if plugin.enabled]
+    channels = known.channels(paths, snapshot.config)
     return channels, configured(channels, snapshot, env)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from garra import __version__
 from garra.app import accounts
+from garra.app.arrivals import Arrivals
 from garra.app.couriers import Couriers, Trade
 from garra.app.house import House
 from garra.app.owners import Owners
@@ -100,6 +101,7 @@ class Channels:
         self._ports = self._kernel_ports(hand, timeline)
         self._pump = Pump(Kernel(self._ports, Histories(Shelf(db, "group-history"))), hand, self._ports)
         self._turn = asyncio.Lock()
+        self._arrivals = Arrivals(clock, spawn, self._follow)
         self._blots: tuple[Any, Callable[[str], str]] = (None, str)
 
     async def start(self) -> None:
@@ -157,7 +159,9 @@ class Channels:
     async def _configured(self) -> list[Setup]:
         house = self._house
         plugins = house.plugins.of("channel")
-        return await asyncio.to_thread(accounts.configured, plugins, house.live.snapshot, house.env)
+        found = await asyncio.to_thread(accounts.configured, plugins, house.live.snapshot, house.env)
+        await self._arrivals.expect(plugins, found)
+        return found
 
     def _edited(self, old: Config, new: Config) -> None:
         if old.channels != new.channels or old.plugins != new.plugins:

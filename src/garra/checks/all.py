@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from garra.checks import config, model, plugins, port, sandbox, state
+from garra.checks import config, model, packages, plugins, port, sandbox, state
 from garra.checks.finding import Check, Finding, Ground
 
-CHECKS: tuple[Check, ...] = (config.check, state.check, port.check, model.check, plugins.check, sandbox.check)
+CHECKS: tuple[Check, ...] = (
+    config.check,
+    state.check,
+    port.check,
+    model.check,
+    plugins.check,
+    packages.check,
+    sandbox.check,
+)
 
 
 def examine(ground: Ground) -> list[Finding]:

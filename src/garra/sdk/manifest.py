@@ -24,6 +24,7 @@ Kind = Literal["channel", "api", "provider", "tool", "memory", "context", "sandb
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FILES = ("manifest.toml", "openclaw.plugin.json")
 _ID = re.compile(r"^[a-z0-9][a-z0-9._-]{0,63}$")
+_EXTRA = re.compile(r"^[a-z0-9][a-z0-9-]{0,63}$")
 _MODULE = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 
 
@@ -46,6 +47,8 @@ class Manifest:
     `parts` lists what it brings; one part for most kinds, several for `tool`. `needs` are the ports the host hands
     to each part as keyword arguments, shown to the owner at install. `settings` is a JSON Schema of the plugin's
     configuration. `runtime` is `python`, or `node` for packages of the original.
+    `imports` are the top-level modules of other people's packages without which its parts cannot serve, `extra` the
+    name under which those packages are installed (`garra channels install`, or `garra[extra]`).
     """
 
     id: str
@@ -58,6 +61,8 @@ class Manifest:
     version: str = ""
     runtime: Literal["python", "node"] = "python"
     order: int = 100
+    extra: str = ""
+    imports: tuple[str, ...] = ()
 
 
 def parse(name: str, text: str, where: str) -> Manifest:
@@ -99,6 +104,8 @@ def _own(body: Mapping[str, Any], where: str) -> Manifest:
         description=str(body.get("description", "")),
         version=str(body.get("version", "")),
         order=int(body.get("order", 100)),
+        extra=_extra(body.get("extra", ""), where),
+        imports=_imports(body.get("imports", []), where),
     )
 
 
@@ -131,6 +138,19 @@ def _checked_id(value: Any, where: str) -> str:
     if not isinstance(value, str) or not _ID.match(value):
         raise ManifestInvalid(f"{where}: id is {value!r}; lower-case letters, digits, dot, dash, at most 64")
     return value
+
+
+def _extra(value: Any, where: str) -> str:
+    if value != "" and (not isinstance(value, str) or not _EXTRA.match(value)):
+        raise ManifestInvalid(f"{where}: extra is {value!r}; lower-case letters, digits and dashes")
+    return str(value)
+
+
+def _imports(value: Any, where: str) -> tuple[str, ...]:
+    """Names of modules, without dots: looking for one inside a package would run the package."""
+    if not isinstance(value, list) or not all(isinstance(name, str) and name.isidentifier() for name in value):
+        raise ManifestInvalid(f'{where}: imports is {value!r}; a list of top-level modules, such as ["nio"]')
+    return tuple(value)
 
 
 def _part(body: Mapping[str, Any], where: str) -> Part:

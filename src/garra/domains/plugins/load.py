@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from garra.core.errors import UserError
+from garra.domains.plugins import packages
 from garra.domains.plugins.discover import Plugin
 from garra.sdk.channel import Account, Channel, Ports
 from garra.sdk.manifest import Part
@@ -95,7 +96,9 @@ def build(plugin: Plugin, part: Part, ports: Mapping[str, Any]) -> Any:
 
 
 def channel(plugin: Plugin, part: Part, account: Account, ports: Ports) -> Channel:
-    """Make what `part` names for one account. Raises Broken."""
+    """Make what `part` names for one account. Raises Broken, also when packages it needs are not installed."""
+    if lacking := packages.needed(plugin):
+        raise Broken(lacking)
     maker: Callable[[Account, Ports], Channel] = attribute(plugin, part)
     try:
         return maker(account, ports)

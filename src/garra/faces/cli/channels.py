@@ -6,7 +6,7 @@ import argparse
 import importlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from garra.client import quick
 from garra.client.socket import Unreachable
@@ -15,11 +15,14 @@ from garra.faces.cli import output, parsing, place
 from garra.faces.cli.place import Place
 from garra.io.clock import SystemClock
 
+if TYPE_CHECKING:
+    from garra.domains.plugins.discover import Plugin
+
 DEFAULT = "default"
 SCOPES = ("operator.admin", "operator.read")
 
 ADDING = """\
-Add a chat account, or change its credential.
+Add a chat account, or change its credential. Packages that its channel needs and that are missing are installed first.
 For a Telegram bot: write /newbot to @BotFather in Telegram; it answers with the bot's token."""
 EXAMPLES = """\
 examples:
@@ -30,7 +33,15 @@ examples:
 
 def run(arguments: Sequence[str]) -> int:
     asked = _parser().parse_args(list(arguments))
-    doing = {"list": _list, "status": _status, "add": _add, "remove": _remove, "start": _start, "stop": _stop}
+    doing = {
+        "list": _list,
+        "status": _status,
+        "add": _add,
+        "install": _install,
+        "remove": _remove,
+        "start": _start,
+        "stop": _stop,
+    }
     return doing[asked.doing or "list"](place.here(), asked)
 
 
@@ -45,6 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--channel", metavar="NAME", help="only this one")
     status.add_argument("--probe", action="store_true", help="with what each channel knows of itself")
     _adding(doing, plain)
+    installing = doing.add_parser("install", parents=[plain], help="install the packages a channel needs, and no more")
+    installing.add_argument("named", nargs="?", metavar="CHANNEL", help="such as matrix")
+    installing.add_argument("--channel", metavar="NAME", help="the same")
     removing = doing.add_parser("remove", parents=[plain], help="switch an account off, or delete it")
     _named(removing)
     removing.add_argument("--delete", action="store_true", help="take it out of the configuration")
@@ -70,6 +84,8 @@ def _adding(doing: Any, plain: argparse.ArgumentParser) -> None:
     adding.add_argument("--token-file", metavar="FILE", help=file)
     variable = "take the credential from the gateway's environment at each start, such as TELEGRAM_BOT_TOKEN"
     adding.add_argument("--use-env", action="store_true", help=variable)
+    only = "write the configuration only, though packages that the channel needs are missing"
+    adding.add_argument("--no-install", action="store_true", help=only)
     adding.add_argument("--name", metavar="TEXT", help="what to call the account in lists")
     setting = "another setting of the channel, such as dmPolicy=open; may be given more than once"
     adding.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
@@ -83,12 +99,17 @@ def _named(parser: argparse.ArgumentParser) -> None:
 
 def _which(asked: argparse.Namespace) -> tuple[str, str]:
     """The channel and account meant. Raises UserError."""
-    channel = asked.channel or asked.named
-    if not channel:
-        raise UserError("which channel? For example: garra channels " + asked.doing + " telegram")
+    channel = _channel_meant(asked, "telegram")
     if not asked.account.strip():
         raise UserError("--account is empty; leave it out for the default account")
     return channel, asked.account.strip()
+
+
+def _channel_meant(asked: argparse.Namespace, example: str) -> str:
+    channel: str = asked.channel or asked.named or ""
+    if not channel:
+        raise UserError(f"which channel? For example: garra channels {asked.doing} {example}")
+    return channel
 
 
 # ---- looking
@@ -203,11 +224,9 @@ def _ago(when: int, now: int) -> str:
 
 def _add(here: Place, asked: argparse.Namespace) -> int:
     channel, account = _which(asked)
-    channels, _ = _known(here)
-    plugin = next((one for one in channels for part in one.manifest.parts if part.name == channel), None)
-    if plugin is None:
-        known = ", ".join(part.name for one in channels for part in one.manifest.parts)
-        raise NotFound(f"there is no channel {channel!r} here; there is {known}")
+    plugin = _plugin(here, channel)
+    if plugin.manifest.imports and not asked.no_install:
+        _packages().install(here, plugin)
     values = _values(plugin.manifest.settings, asked) | _settings(asked.set)
     there = any(one.channel == channel and one.account.id == account for one in _known(here)[1])
     _write(here, channel, account, {"enabled": True, **values})
@@ -223,6 +242,34 @@ def _add(here: Place, asked: argparse.Namespace) -> int:
         output.say(f"{channel}/{account} {done}.")
         output.say(f"A running gateway takes it up by itself: {here.command} channels status")
     return 0 if setup.configured and not setup.fault else 1
+
+
+def _plugin(here: Place, channel: str) -> Plugin:
+    """The plugin that brings a channel. Raises NotFound."""
+    channels, _ = _known(here)
+    found: Plugin | None = next((one for one in channels for part in one.manifest.parts if part.name == channel), None)
+    if found is None:
+        known = ", ".join(part.name for one in channels for part in one.manifest.parts)
+        raise NotFound(f"there is no channel {channel!r} here; there is {known}")
+    return found
+
+
+def _packages() -> Any:
+    return importlib.import_module("garra.faces.cli.channel_packages")  # starts programs, which most commands do not
+
+
+def _install(here: Place, asked: argparse.Namespace) -> int:
+    channel = _channel_meant(asked, "matrix")
+    plugin = _plugin(here, channel)
+    manifest = plugin.manifest
+    done = bool(manifest.imports) and _packages().install(here, plugin)
+    if asked.json:
+        output.say_json({"channel": channel, "installed": done})
+    elif done:
+        output.say(f"{manifest.name} has its packages; a running gateway takes up its accounts by itself.")
+    else:
+        output.say(f"{manifest.name} has all it needs.")
+    return 0
 
 
 def _values(schema: Mapping[str, Any], asked: argparse.Namespace) -> dict[str, Any]:

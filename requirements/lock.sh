@@ -1,0 +1,26 @@
+#!/bin/sh
+# Makes the locks anew, with uv: run.lock, dev.lock, and one for each channel that needs packages of others.
+# Those of the channels agree with run.lock and with each other, and hold wheels only, so that nobody needs a compiler.
+set -eu
+cd "$(dirname "$0")/.."
+UV=${UV:-uv}
+PYTHON=${PYTHON:-python3}
+FORM="--universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links --no-annotate -q"
+extras() {
+  "$PYTHON" - "$@" <<'READ'
+import sys, tomllib
+found = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]
+del found["anthropic"]
+wanted = sys.argv[1:]
+print("\n".join(line for name in wanted for line in found[name]) if wanted else "\n".join(sorted(found)))
+READ
+}
+"$UV" pip compile pyproject.toml --extra anthropic $FORM -o requirements/run.lock
+"$UV" pip compile pyproject.toml --extra anthropic --group dev $FORM -c requirements/run.lock -o requirements/dev.lock
+names=$(extras)
+all=$(mktemp)
+trap 'rm -f "$all"' EXIT
+extras $names | "$UV" pip compile - $FORM --only-binary :all: -c requirements/dev.lock -o "$all"
+for name in $names; do
+  extras "$name" | "$UV" pip compile - $FORM --only-binary :all: -c "$all" -o "requirements/channels/$name.lock"
+done
