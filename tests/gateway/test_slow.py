@@ -83,6 +83,34 @@ async def test_order_is_kept_through_a_pause(tmp_path: Path) -> None:
         assert heard == list(range(40))
 
 
+async def test_a_fence_keeps_its_place_among_what_waits(tmp_path: Path) -> None:
+    async with running(tmp_path) as house, stalled(house) as (slow, peer):
+        number = 0
+        while peer.socket.buffered <= 1 << 17:  # more than a transport takes before it asks for a pause
+            house.gateway.hub.publish("chat", {"state": "final", "n": number, "text": PIECE})
+            number += 1
+            await asyncio.sleep(0.01)
+        for _ in range(3):
+            peer.fence()
+            house.gateway.hub.publish("chat", {"state": "final", "n": number})
+            number += 1
+        slow.socket.transport.resume_reading()
+        heard = [(await slow.event("chat"))["payload"]["n"] for _ in range(number)]
+        assert heard == list(range(number))
+
+
+async def test_a_farewell_takes_along_what_waits_behind_a_fence(tmp_path: Path) -> None:
+    async with running(tmp_path) as house, guest(house) as who:
+        await who.call("echo", {"text": "x"})
+        peer = house.gateway.hub.peers[who.hello["server"]["connId"]]
+        peer.fence()
+        peer.fence()
+        house.gateway.hub.publish("chat", {"state": "final", "n": 1})
+        peer.end(1012, "service restart")
+        assert (await who.event("chat"))["payload"]["n"] == 1
+        assert await who.closed() == (1012, "service restart")
+
+
 async def test_an_answer_may_be_larger_than_events_may(tmp_path: Path) -> None:
     big = "y" * (EVENT_BYTES + 1000)
     row = Method("big", READ, None, lambda host, caller, params: {"text": big})

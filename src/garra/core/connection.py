@@ -117,7 +117,7 @@ class Dispatch:
 
 @frozen
 class Ping:
-    """Send a ping with an empty payload."""
+    """Send a ping."""
 
 
 @frozen

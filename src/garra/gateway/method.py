@@ -91,6 +91,10 @@ class Link(Protocol):
         """A good response."""
         ...
 
+    def fence(self) -> None:
+        """What is sent from now on waits until the other side has taken what was sent before."""
+        ...
+
 
 class Caller:
     """Who calls, for the length of one request."""
@@ -165,6 +169,9 @@ class Inside:
         """Nobody listens."""
 
     def respond(self, request_id: str | int, payload: Any) -> None:
+        """Nobody listens."""
+
+    def fence(self) -> None:
         """Nobody listens."""
 
 

@@ -143,6 +143,10 @@ class Peer:
         encoded = None if payload is None else frames.encode(payload)
         self.socket.send(frames.good(request_id, encoded), limit=frames.BUFFERED_BYTES)
 
+    def fence(self) -> None:
+        """What is sent from now on waits until the client has read what was sent before; see `Socket.fence`."""
+        self.socket.fence()
+
     def fail(self, request_id: str | float, error: GarraError, payload: Any = None) -> None:
         """A bad response."""
         encoded = None if payload is None else frames.encode(payload)

@@ -65,17 +65,18 @@ class Desk:
 class Start:
     """A run that is asked for but not yet answered for: its events wait until `release`."""
 
-    __slots__ = ("_pump", "conn_id", "open", "phases", "watch")
+    __slots__ = ("_pump", "link", "open", "phases", "watch")
 
-    def __init__(self, conn_id: str, pump: Callable[[Watch], None], *, phases: bool) -> None:
-        self.conn_id, self.phases = conn_id, phases
+    def __init__(self, link: Link, pump: Callable[[Watch], None], *, phases: bool) -> None:
+        self.link, self.phases = link, phases
         self.open = False
         self.watch: Watch | None = None
         self._pump = pump
 
     def release(self) -> None:
-        """The one who asked has its answer; harmless when called again."""
+        """The one who asked is sent its answer, and hears of the run once it has read that."""
         self.open = True
+        self.link.fence()
         if self.watch:
             self._pump(self.watch)
 
@@ -106,10 +107,11 @@ class Projector:
     @contextmanager
     def expected(self, run_id: str, caller: Caller, *, phases: bool = True) -> Iterator[Start]:
         """While `caller` is being answered for the run it asks for, the run's events wait: a client that hears of a
-        run before it knows that it has one does not know what to do with it. They go out on `release`, at the latest
-        right after the block.
+        run before it knows that it has one does not know what to do with it. They go out on `release`, right after
+        the block; to `caller` behind a fence, for a client that reads the answer and the whole run in one go deals
+        with the run first (OpenClaw's terminal UI then waits for ever for a run that has ended).
         """
-        start = self._starts[run_id] = Start(caller.conn_id, self._pump, phases=phases)
+        start = self._starts[run_id] = Start(caller.link, self._pump, phases=phases)
         while len(self._starts) > KEPT:
             self._starts.popitem(last=False)
         try:
@@ -261,7 +263,7 @@ class Projector:
         if emit.to == "readers":
             self._desk.hub.publish(emit.event, emit.payload, where=lambda link: hears(link, key))
             return
-        starter = watch.start.conn_id if watch.start else None
+        starter = watch.start.link.who.conn_id if watch.start else None
 
         def own(link: Link) -> bool:
             return link.who.conn_id == starter and TOOL_EVENTS in link.who.caps

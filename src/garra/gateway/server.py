@@ -139,6 +139,7 @@ class Gateway:
         peer.welcome(admission.who)
         self.hub.peers[peer.conn_id] = peer
         peer.respond(request.id, house.greet(admission))
+        peer.socket.ping()  # who answers it can be waited for: see `Socket.fence`
         peer.take(Admitted(self.clock.monotonic()))
         self._present |= presence.shown(peer)
 

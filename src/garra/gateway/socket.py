@@ -32,6 +32,12 @@ shared."""
 
 GRACE_S: Final = 5.0
 
+FENCE_S: Final = 5.0
+"""So long a fence holds at most."""
+
+FENCE: Final[tuple[bytes, ...]] = ()
+"""Among held messages: a fence that is yet to be put up."""
+
 
 class Guest(Protocol):
     """Who sits behind a socket. None of these may raise."""
@@ -68,8 +74,12 @@ class Socket(asyncio.Protocol):
     """One connection after its HTTP upgrade, as uvicorn's `ws` protocol."""
 
     __slots__ = (
+        "_answered",
+        "_asked",
         "_closing",
         "_crowd",
+        "_fence",
+        "_fence_timer",
         "_guest",
         "_held",
         "_joined",
@@ -96,6 +106,8 @@ class Socket(asyncio.Protocol):
         self._closing = False
         self._pieces: bytearray | None = None
         self._pong = b""
+        self._asked = self._answered = self._fence = 0
+        self._fence_timer: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self.address = ""
 
@@ -109,8 +121,9 @@ class Socket(asyncio.Protocol):
         self._closing = True
         self._crowd.discard(self)
         self._held = self._joined = None
-        if self._timer:
-            self._timer.cancel()
+        for timer in (self._timer, self._fence_timer):
+            if timer:
+                timer.cancel()
         if self._guest:
             self._guest.lost()
 
@@ -172,6 +185,7 @@ class Socket(asyncio.Protocol):
             case Opcode.CONT:
                 self._continued(frame, self._guest)
             case Opcode.PONG:
+                self._ponged(bytes(frame.data))
                 self._guest.ponged()
 
     def _continued(self, frame: Frame, guest: Guest) -> None:
@@ -199,7 +213,7 @@ class Socket(asyncio.Protocol):
         """One text message of these parts. Never blocks; nothing happens on a closing socket."""
         if self._closing:
             return
-        if self._paused:
+        if self._paused or self._fence:
             self._hold(parts, droppable, limit)
         else:
             self._write(parts)
@@ -209,11 +223,14 @@ class Socket(asyncio.Protocol):
         if size > JOIN_BYTES:
             self._spill()
             self._transport.writelines((_head(size), *parts))
-            return
+        else:
+            self._join(_head(size), *parts)
+
+    def _join(self, *parts: bytes) -> None:
         if self._joined is None:
             self._joined = bytearray()
             asyncio.get_running_loop().call_soon(self._spill)
-        for part in (_head(size), *parts):
+        for part in parts:
             self._joined += part
         if len(self._joined) > JOIN_BYTES:
             self._spill()
@@ -247,24 +264,64 @@ class Socket(asyncio.Protocol):
         if self._pong:
             self._transport.write(self._pong)
             self._pong = b""
-        while self._held and not self._paused:
+        self._drain()
+
+    def _drain(self) -> None:
+        while self._held and not self._paused and not self._fence:
             parts = self._held.popleft()
+            if parts is FENCE:
+                self._put_up()
+                continue
             self._waiting -= sum(map(len, parts))
             self._write(parts)
 
     def ping(self) -> None:
-        """A ping with an empty payload."""
+        """A ping that carries its number, so that its pong is known."""
         if not self._closing:
-            self._spill()
-            self._wire.send_ping(b"")
-            self._transport.write(b"".join(self._wire.data_to_send()))
+            self._asked += 1
+            number = b"%d" % self._asked
+            self._join(bytes((0x89, len(number))), number)
+
+    def fence(self) -> None:
+        """What is sent from now on waits until the other side has read what was sent before: a ping goes out, and its
+        pong ends the wait, or `FENCE_S` does. Who has answered no ping yet is not waited for.
+
+        A client may read much at once and handle all of it before the code that waits for an answer goes on; only what
+        comes in a later read comes after that.
+        """
+        if self._closing or not self._answered:
+            return
+        if self._paused or self._fence:
+            self._held = deque() if self._held is None else self._held
+            self._held.append(FENCE)
+        else:
+            self._put_up()
+
+    def _put_up(self) -> None:
+        self.ping()
+        self._fence = self._asked
+        self._fence_timer = asyncio.get_running_loop().call_later(FENCE_S, self._take_down)
+
+    def _take_down(self) -> None:
+        self._fence = 0
+        if self._fence_timer:
+            self._fence_timer.cancel()
+            self._fence_timer = None
+        self._drain()
+
+    def _ponged(self, data: bytes) -> None:
+        if data.isdigit() and len(data) < 10:
+            self._answered = min(int(data), self._asked)
+        if self._fence and self._answered >= self._fence:
+            self._take_down()
 
     def close(self, code: int, reason: str = "") -> None:
         """Say goodbye after what waits, and give the other side a moment to answer."""
         if self._closing:
             return
         for parts in self._held or ():
-            self._write(parts)
+            if parts is not FENCE:
+                self._write(parts)
         self._forget()
         self._closing = True
         try:

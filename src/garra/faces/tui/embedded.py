@@ -44,6 +44,9 @@ class Screen:
     def respond(self, request_id: str | int, payload: Any) -> None:
         """An early answer: the screen waits for the last one."""
 
+    def fence(self) -> None:
+        """The screen takes each thing as it is said."""
+
 
 class Hub:
     """Broadcast to the screen alone, as `gateway.parts.Broadcast`."""
