@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from garra.core import json5
 from garra.core.dotted import Path
 from garra.core.errors import UserError
-from garra.core.jsonedit import put, remove, replace_texts
+from garra.core.jsonedit import put, remove, rename, replace_texts
 from tests.core.test_merge import JSON
 
 HAND = """// my file
@@ -209,3 +209,18 @@ def written_at(text: str, path: Path) -> str:
     assert above is not None
     start = next((member.start for member in above.members if member.value == node), node.start)
     return text[start : node.end]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "key", "wanted"),
+    [
+        ('{"prot": 1} // kept', ("prot",), "port", '{"port": 1} // kept'),
+        ("{a: {'prot': 1}}", ("a", "prot"), "port", "{a: {'port': 1}}"),
+        ("{prot : 1}", ("prot",), "port", "{port : 1}"),
+        ("{prot: 1}", ("prot",), "a-b", '{"a-b": 1}'),
+        ("{prot: 1}", ("other",), "port", "{prot: 1}"),
+        ("{a: [1]}", ("a", 0), "port", "{a: [1]}"),
+    ],
+)
+def test_a_key_is_renamed_as_it_was_written(text: str, path: Path, key: str, wanted: str) -> None:
+    assert rename(text, path, key) == wanted

@@ -16,6 +16,7 @@ from garra.core.errors import UserError
 from garra.core.json5 import Node
 
 _BARE = re.compile(r"[A-Za-z_$][\w$]*", re.A)
+_KEY = re.compile(r"""(?s)"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s:]+""")
 _EMPTY = "{}\n"
 
 
@@ -53,6 +54,21 @@ def remove(text: str, path: Path) -> str:
         if parent.kind == "list":
             break
     return text
+
+
+def rename(text: str, path: Path, key: str) -> str:
+    """Give what stands at `path` another key, quoted as the old one was. The text itself when nothing stands there."""
+    parent = _above(text, path)
+    found = [member for member in parent.members if member.key == path[-1]] if parent is not None else []
+    if not found:
+        return text
+    start = found[-1].start
+    old = _KEY.match(text, start)
+    end = old.end() if old is not None else start
+    quote = text[start] if text[start] in "\"'" else ""
+    bare = not quote and _BARE.fullmatch(key)
+    new = key if bare else json.dumps(key, ensure_ascii=False) if quote != "'" else f"'{key}'"
+    return text[:start] + new + text[end:]
 
 
 def _emptied(text: str, start: int) -> str:
