@@ -107,6 +107,26 @@ def test_a_broken_file_is_not_written_to_and_can_be_restored(here: Installation)
     assert (here.paths.state / "garra.json.broken").read_text() == '{ "gateway": { "port": '
 
 
+def test_a_step_on_the_way_need_not_be_valid_and_what_stood_there_is_kept(here: Installation) -> None:
+    here.write('{ gateway: { port: "x" }, agents: 1 }')
+    found = here.writer.mend('{ gateway: { port: "x" } }', here.load().hash)
+    assert not found.valid
+    assert here.text == '{ gateway: { port: "x" } }'
+    assert here.paths.set_aside[0].read_text() == '{ gateway: { port: "x" }, agents: 1 }'
+    with pytest.raises(Conflict, match="look at it again"):
+        here.writer.mend("{}", "another")
+    assert here.writer.mend("{}", found.hash, aside=False).valid
+    assert not here.paths.set_aside[1].exists()
+
+
+def test_as_many_broken_texts_are_kept_as_there_are_places_each_once(here: Installation) -> None:
+    for number in [*range(7), 6, 3]:
+        here.write(f"broken {number}")
+        here.writer.keep_aside()
+    assert [place.read_text() for place in here.paths.set_aside] == [f"broken {number}" for number in (6, 5, 4, 3, 2)]
+    assert set(here.paths.set_aside) < set(here.paths.private)
+
+
 def test_a_setting_that_is_not_valid_can_be_mended_by_setting_it(here: Installation) -> None:
     here.write('{ gateway: { port: "x" } }')
     assert here.writer.set("gateway.port", 5).valid

@@ -75,8 +75,14 @@ class Paths:
     def private(self) -> tuple[Path, ...]:
         """What no tool may see or touch where a workspace lies above it: the state folder and the configuration."""
         file = self.config_file
-        beside = (file.with_name(file.name + suffix) for suffix in ("", ".bak", ".broken", ".lock"))
-        return (self.state, *beside)
+        beside = (file.with_name(file.name + suffix) for suffix in ("", ".bak", ".lock"))
+        return (self.state, *beside, *self.set_aside)
+
+    @property
+    def set_aside(self) -> tuple[Path, ...]:
+        """Where broken configurations are kept when another takes their place, the latest first."""
+        file = self.config_file.resolve()
+        return tuple(file.with_name(f"{file.name}.broken{suffix}") for suffix in ("", ".1", ".2", ".3", ".4"))
 
     @property
     def reserved(self) -> frozenset[str]:

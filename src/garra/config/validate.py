@@ -25,6 +25,8 @@ UNAVAILABLE = "feature using this value will be unavailable"
 BUNDLED = FilePath(__file__).resolve().parents[1] / "builtin" / "providers"
 NAMED = FilePath(__file__).with_name("providers.toml")
 _ROUNDS = 3
+_WANTED = {"a valid tuple": "a list", "a valid dictionary": "an object", "a valid string": "text"}
+"""The library's words for kinds of values, and those of a configuration file."""
 
 
 @frozen
@@ -167,6 +169,7 @@ def _issue(tree: Any, at: Path, error: ErrorDetails) -> Issue:
         listed = ", ".join(f'"{name}"' for name in allowed)
         return issue(at, f"Invalid input (allowed: {listed}), got: {_shown(tree, at)}", allowed)
     message = error["msg"].removeprefix("Input should be ").split(", unable to")[0]
+    message = _WANTED.get(message, message)
     received = _kind(error["input"])
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal") and not _secret(at):
         received = str(error["input"])

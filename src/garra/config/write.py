@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -112,10 +113,41 @@ class Writer:
             for name, text in good.files.items():
                 self._bring_back(FilePath(name), text)
             broken = _text(self._paths.config_file)
-            if broken != good.raw and broken.strip():
-                atomic.write(_beside(self._paths.config_file, ".broken"), broken.encode())
+            if broken != good.raw:
+                self._set_aside(broken)
             atomic.write(self._paths.config_file, good.raw.encode())
             return self._announced(load(self._paths, self._env))
+
+    def mend(self, raw: str, base_hash: str, *, aside: bool = True) -> Snapshot:
+        """Put a text in place that may still not be valid, as a step away from one that was not either.
+
+        What stood there is set aside (`Paths.set_aside`) when so wished. Raises Conflict as the others do.
+        """
+        self._refuse_managed()
+        with self._writing():
+            old = _text(self._paths.config_file)
+            if digest(old) != base_hash:
+                raise Conflict("the configuration has changed since it was read; look at it again")
+            if aside:
+                self._set_aside(old)
+            atomic.write(self._paths.config_file, raw.encode())
+            return self._announced(load(self._paths, self._env))
+
+    def keep_aside(self) -> None:
+        """Set a copy of the file aside, for somebody who is about to change it by other means."""
+        self._refuse_managed()
+        with self._writing():
+            self._set_aside(_text(self._paths.config_file))
+
+    def _set_aside(self, text: str) -> None:
+        """Keep a text, unless it is kept already; the oldest one goes when there are too many."""
+        places = self._paths.set_aside
+        if not text.strip() or any(place.exists() and _text(place) == text for place in places):
+            return
+        for newer, older in reversed(list(pairwise(places))):
+            if newer.exists():
+                newer.replace(older)
+        atomic.write(places[0], text.encode())
 
     def _bring_back(self, path: FilePath, text: str) -> None:
         if _text(path) != text:
