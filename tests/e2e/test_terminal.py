@@ -2,57 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from garra.testing.model_server import ModelServer, Say
-from tests.e2e.program import Program, awaited, gateway, model, speaking
+from tests.e2e.program import Program, gateway, model, speaking
+from tests.e2e.terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("tmux"), pytest.mark.timeout(60)]
-
-
-class Terminal:
-    """One terminal of 80 columns and 24 lines."""
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._socket = f"/tmp/garra-tmux-{os.getpid()}-{id(self)}"
-
-    def tmux(self, *words: str) -> str:
-        ran = subprocess.run(
-            ["tmux", "-S", self._socket, *words], capture_output=True, text=True, check=False, timeout=10
-        )
-        return ran.stdout
-
-    def start(self, *words: str) -> None:
-        variables = {**self._program.variables, "TERM": "xterm-256color", "NO_COLOR": "1"}
-        line = " ".join(["env", "-i", *(f"{name}={shlex.quote(value)}" for name, value in variables.items())])
-        command = f"{line} {shlex.join(self._program.argv(*words))}; echo left-with-$?; sleep 60"
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", command)
-
-    def type(self, text: str, *keys: str) -> None:
-        self.tmux("send-keys", "-l", text)
-        self.tmux("send-keys", *(keys or ("Enter",)))
-
-    def press(self, *keys: str) -> None:
-        self.tmux("send-keys", *keys)
-
-    @property
-    def screen(self) -> str:
-        return self.tmux("capture-pane", "-p")
-
-    def shows(self, text: str, seconds: float = 20.0) -> str:
-        awaited(lambda: text in self.screen, seconds, lambda: f"{text!r} in\n{self.screen}")
-        return self.screen
-
-    def close(self) -> None:
-        self.tmux("kill-server")
-        Path(self._socket).unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -117,16 +76,6 @@ def test_with_nothing_set_up_it_opens_and_says_so(program: Program, terminal: Te
     screen = terminal.shows("connected  main")
     assert "Nothing is set up yet" in screen
     assert "garra onboard" in screen
-
-
-@pytest.mark.req("BOOT-07")
-def test_with_a_broken_configuration_it_says_where_and_how(program: Program, terminal: Terminal) -> None:
-    program.configure()
-    program.config.write_text('{"gateway": {\n  "port": }}')
-    terminal.start()
-    screen = terminal.shows("left-with-1")
-    assert "line 2" in screen
-    assert "config restore" in screen
 
 
 def test_a_chat_needs_a_terminal_and_a_named_gateway_its_token(program: Program) -> None:

@@ -24,7 +24,8 @@ def check(ground: Ground) -> list[Finding]:
         return f"brought the last good configuration back to {file}"
 
     good = ground.paths.last_good.is_file()
-    how = "garra config restore brings the last good one back" if good else "mend it by hand; there is no last good one"
+    how = "garra repair mends it step by step"
+    how += "; garra config restore brings the last good one back" if good else ""
     faults = [
         Finding("config", "bad", f"{issue.path}: {issue.message}" if issue.path else issue.message, file, how)
         for issue in snapshot.issues[:SHOWN]

@@ -18,14 +18,28 @@ CHAT = "garra.faces.tui.command"
 def run(arguments: Sequence[str]) -> int:
     del arguments
     here = place.here()
-    broken = broken_config(here)
-    if broken:
-        output.note(broken)
+    terminal = os.isatty(0) and os.isatty(1)
+    if not _usable(here, terminal=terminal):
         return 1
-    if os.isatty(0) and os.isatty(1):
+    if terminal:
         code: int = importlib.import_module(CHAT).run([])
         return code
     return answer(here, sys.stdin.read())
+
+
+def _usable(here: Place, *, terminal: bool) -> bool:
+    """Whether there is a configuration to go on with; a broken one is mended first, where a person can be asked."""
+    if not here.paths.config_file.exists():
+        return True
+    found = importlib.import_module("garra.config.load").load(here.paths, here.env)
+    if found.valid:
+        return True
+    repair = importlib.import_module("garra.faces.cli.repair")
+    if terminal:
+        end: str = repair.Repair(here).talk()
+        return end != "quit"
+    output.note(repair.explained(here, found))
+    return False
 
 
 def answer(here: Place, text: str) -> int:
@@ -46,24 +60,3 @@ def answer(here: Place, text: str) -> int:
             return turn.TERMINATED
         out.text(went.text)
         return 0
-
-
-def broken_config(here: Place) -> str:
-    """What is wrong with the configuration and how to mend it, empty when it is right or absent."""
-    if not here.paths.config_file.exists():
-        return ""
-    loaded = importlib.import_module("garra.config.load").load(here.paths, here.env)
-    if loaded.valid:
-        return ""
-    faults = [
-        f"  {getattr(issue, 'path', '') or 'file'}: {getattr(issue, 'message', issue)}" for issue in loaded.issues
-    ]
-    return "\n".join(
-        (
-            f"The configuration {here.paths.config_file} is not valid:",
-            *faults,
-            "",
-            f"Mend the file, or bring the last good one back:  {here.command} config restore",
-            f"See what else is wrong:                          {here.command} doctor",
-        )
-    )

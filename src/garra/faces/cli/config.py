@@ -117,7 +117,7 @@ def _unset_words(path: dotted.Path, text: str) -> str:
     return f"Unknown config path: {text}. Run garra config schema to see valid paths."
 
 
-def _value(path: dotted.Path, text: str, *, strict: bool) -> Any:
+def value_of(path: dotted.Path, text: str, *, strict: bool) -> Any:
     """A value of the command line: JSON5 when it is that, else the text itself; a secret of digits stays text."""
     if strict:
         try:
@@ -134,7 +134,7 @@ def _value(path: dotted.Path, text: str, *, strict: bool) -> Any:
 
 def _set(options: argparse.Namespace, place: Place) -> int:
     path = dotted.parse(options.path)
-    value = _value(path, options.value, strict=options.json)
+    value = value_of(path, options.value, strict=options.json)
     writer = Writer(place.paths, place.env)
     if options.merge:
         found = _loaded(place)

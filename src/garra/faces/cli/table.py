@@ -60,6 +60,7 @@ COMMANDS = (
             ("list", "approve", "dismiss", "revoke")),
     Command("doctor", "find what is wrong, say how to mend it (--fix)", "garra.faces.cli.doctor",
             ("--fix", "--json")),
+    Command("repair", "mend a broken configuration, step by step", "garra.faces.cli.repair"),
     Command("plugins", "what is installed and on; write a new one", "garra.faces.cli.plugins", ("list", "new")),
     Command("shim", "write an `openclaw` command that runs Garra", "garra.faces.cli.shim", ("--dir", "--force")),
     Command("completion", "print completion for bash, zsh or fish", "garra.faces.cli.completion",
