@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -138,3 +140,21 @@ async def test_another_connection_does_not_wait(tmp_path: Path) -> None:
         client.ask("chat.send", SEND)
         await other.next(lambda frame: frame.get("event") == "chat" and frame["payload"]["state"] == "final")
         assert kinds(await client.take()) == []
+
+
+async def test_a_page_of_history_is_not_older_than_the_end_that_was_told_before(tmp_path: Path) -> None:
+    """A run that ends while a page is made: who hears of its end first is not told afterwards that it goes on."""
+    free = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        asyncio.get_running_loop().set_default_executor(pool)
+        async with standing(tmp_path) as gateway, gateway.guest() as guest:
+            await guest.call("chat.send", {**SEND, "message": "go say hi"})
+            pool.submit(free.wait)
+            history = await guest.ask("chat.history", {"sessionKey": KEY})
+            await guest.call("health")
+            gateway.acting.release.set()
+            await guest.next(lambda f: f.get("event") == "chat" and f["payload"]["state"] == "final")
+            free.set()
+            page = (await guest.answer(history))["payload"]
+            assert "inFlightRun" not in page
+            assert [row["role"] for row in page["messages"]] == ["user", "assistant"]

@@ -18,6 +18,9 @@ from garra.gateway.rows import defaults
 CHARS = 200_000
 """Characters of one text that a page shows when the client does not say."""
 
+TRIES = 3
+"""How often a page is made where each time a run of its session ended meanwhile."""
+
 
 class ChatHistory(Params, frozen=True):
     session_key: Name
@@ -42,16 +45,28 @@ async def spoken(host: Host, key: SessionKey) -> tuple[str | None, list[Entry]]:
 
 
 async def read(host: Host, params: ChatHistory) -> dict[str, Any]:
-    """The answer to `chat.history` and `chat.startup`."""
+    """The answer to `chat.history` and `chat.startup`: never older than the end of a run that was told before it, for
+    a client that is told of a run in flight waits for its end."""
     key = host.key(params.session_key, params.agent_id)
+    tries = 0
+    while True:
+        before = host.show.text(key)
+        answer = await _read(host, key, params)
+        live, tries = host.show.text(key), tries + 1
+        if tries == TRIES or before is None or (live and live[0] == before[0]):
+            break
+    if live:
+        run_id, text, started = live
+        answer["inFlightRun"] = {"runId": run_id, "text": text, "startedAt": started}
+    return answer
+
+
+async def _read(host: Host, key: SessionKey, params: ChatHistory) -> dict[str, Any]:
     session_id, entries = await spoken(host, key)
     row = await host.row(key)
     common: dict[str, Any] = {"sessionKey": key, "pendingInputs": {"items": [], "total": 0}}
     if row is not None:
         common |= {"sessionId": session_id, "sessionInfo": row}
-    if live := host.show.text(key):
-        run_id, text, started = live
-        common["inFlightRun"] = {"runId": run_id, "text": text, "startedAt": started}
     if session_id and params.cursor and (news := _since(entries, session_id, params.cursor)) is not None:
         messages = [_news(key, entry, seq, row) for entry, seq in news]
         return {**common, "kind": "delta", "messages": messages, "deltaCursor": _cursor(session_id, entries)}
