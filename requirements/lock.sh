@@ -1,5 +1,6 @@
 #!/bin/sh
-# Makes the locks anew, with uv: run.lock, dev.lock, and one for each channel that needs packages of others.
+# Makes the locks anew, with uv: run.lock, dev.lock, the one of a server that tests play against, and one for each
+# channel that needs packages of others.
 # Those of the channels agree with run.lock and with each other, and hold wheels only, so that nobody needs a compiler.
 set -eu
 cd "$(dirname "$0")/.."
@@ -17,6 +18,7 @@ READ
 }
 "$UV" pip compile pyproject.toml --extra anthropic $FORM -o requirements/run.lock
 "$UV" pip compile pyproject.toml --extra anthropic --group dev $FORM -c requirements/run.lock -o requirements/dev.lock
+echo 'matrix-synapse>=1.163' | "$UV" pip compile - $FORM --only-binary :all: -o requirements/synapse.lock
 names=$(extras)
 all=$(mktemp)
 trap 'rm -f "$all"' EXIT

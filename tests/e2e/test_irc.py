@@ -1,4 +1,7 @@
-"""The whole program on a real IRC server: rooms, direct messages, identities, long answers, a server that dies."""
+"""The whole program on real IRC servers, a plain one and one with all of IRCv3.
+
+Rooms, direct messages, identities, long answers, a server that dies.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,29 @@ from typing import Any
 import pytest
 
 from garra.testing.model_server import Say
-from tests.e2e.ircd import Ngircd, Person, Services
+from tests.e2e.ircd import Inspircd, Ngircd, Person, Services
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
 
-pytestmark = [pytest.mark.e2e, pytest.mark.needs("ngircd"), pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+Kind = type[Ngircd] | type[Inspircd]
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(Ngircd, marks=pytest.mark.needs("ngircd"), id="ngircd"),
+        pytest.param(Inspircd, marks=pytest.mark.needs("inspircd"), id="inspircd"),
+    ]
+)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    found: Kind = request.param
+    return found
 
 
 @dataclass
 class Network:
     """What a test plays with."""
 
-    server: Ngircd
+    server: Ngircd | Inspircd
     services: Services
     program: Resident
     model: StrictModel
@@ -33,7 +48,7 @@ class Network:
         person = await Person().enter(self.server.port, nick, *rooms)
         self.stack.push_async_callback(person.close)
         if account:
-            self.services.account(nick, account)
+            await self.services.account(nick, account)
             await self.known(person, account)
         return person
 
@@ -47,12 +62,12 @@ class Network:
 
 
 @asynccontextmanager
-async def network(folder: Path, **channel: Any) -> AsyncIterator[Network]:
+async def network(folder: Path, kind: Kind, **channel: Any) -> AsyncIterator[Network]:
     async with AsyncExitStack() as stack:
-        server = Ngircd(folder / "ircd")
+        server = kind(folder / "ircd")
         await server.start()
         stack.push_async_callback(server.kill)
-        services = await Services().link(server.port)
+        services = await server.services()
         stack.push_async_callback(services.close)
         model = await stack.enter_async_context(strict_model())
         own = {
@@ -74,8 +89,8 @@ def in_room(lines: list[str]) -> bool:
     )
 
 
-async def test_a_stranger_is_paired_and_the_nick_alone_is_worth_nothing(tmp_path: Path) -> None:
-    async with network(tmp_path) as net:
+async def test_a_stranger_is_paired_and_the_nick_alone_is_worth_nothing(tmp_path: Path, kind: Kind) -> None:
+    async with network(tmp_path, kind) as net:
         ann = await net.person("ann", "#room", account="Ann-Account")
         await ann.until(in_room)
         ann.tell("garra", "hello")
@@ -98,9 +113,9 @@ async def test_a_stranger_is_paired_and_the_nick_alone_is_worth_nothing(tmp_path
         assert not net.model.asked("it is me")
 
 
-async def test_a_room_and_a_long_answer(tmp_path: Path) -> None:
+async def test_a_room_and_a_long_answer(tmp_path: Path, kind: Kind) -> None:
     groups = {"#room": {"requireMention": True, "allowFrom": ["ann"]}}
-    async with network(tmp_path, groups=groups, groupPolicy="allowlist") as net:
+    async with network(tmp_path, kind, groups=groups, groupPolicy="allowlist") as net:
         ann = await net.person("ann", "#room", account="ann")
         bob = await net.person("bob", "#room")
         await ann.until(in_room)
@@ -119,8 +134,8 @@ async def test_a_room_and_a_long_answer(tmp_path: Path) -> None:
         assert all(len(line.encode()) <= 510 for line in bob.lines)
 
 
-async def test_a_server_that_dies_is_entered_again(tmp_path: Path) -> None:
-    async with network(tmp_path, dmPolicy="allowlist", allowFrom=["ann"]) as net:
+async def test_a_server_that_dies_is_entered_again(tmp_path: Path, kind: Kind) -> None:
+    async with network(tmp_path, kind, dmPolicy="allowlist", allowFrom=["ann"]) as net:
         ann = await net.person("ann", "#room", account="ann")
         await ann.until(in_room)
         ann.tell("garra", "before")
@@ -128,7 +143,7 @@ async def test_a_server_that_dies_is_entered_again(tmp_path: Path) -> None:
         await net.server.kill()
         await ann.close()
         await net.server.start()
-        net.services = await Services().link(net.server.port)
+        net.services = await net.server.services()
         net.stack.push_async_callback(net.services.close)
         again = await net.person("ann", "#room", account="ann")
         await again.until(in_room, 30)
