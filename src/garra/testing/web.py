@@ -30,8 +30,8 @@ def answered(status: int, body: bytes, kind: str = "application/json") -> bytes:
 
 
 @asynccontextmanager
-async def serving(answer: Answer) -> AsyncIterator[str]:
-    """Serve until left; gives the address."""
+async def serving(answer: Answer, port: int = 0) -> AsyncIterator[str]:
+    """Serve until left; gives the address. `port` 0 is any that is free."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -51,7 +51,7 @@ async def serving(answer: Answer) -> AsyncIterator[str]:
         finally:
             writer.transport.abort()
 
-    server = await asyncio.start_server(connection, "127.0.0.1", 0, limit=1 << 20)
+    server = await asyncio.start_server(connection, "127.0.0.1", port, limit=1 << 20)
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:

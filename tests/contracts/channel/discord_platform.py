@@ -1,0 +1,74 @@
+"""Discord, over the server that plays its gateway and REST."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from garra.builtin.channels.discord.channel import Discord
+from garra.core.secret import Secret
+from garra.io.clock import SystemClock
+from garra.io.http import GuardedHttp
+from garra.io.tasks import Tasks
+from garra.sdk.channel import Account, Address, Ports
+from garra.testing.channels import MemoryCursor
+from garra.testing.discord import DiscordServer, Fault
+
+
+class DiscordPlatform:
+    """Discord."""
+
+    name = "discord"
+
+    async def __aenter__(self) -> DiscordPlatform:
+        self.server = await DiscordServer().__aenter__()
+        self.up, self.secret = True, self.server.token
+        self.http, self.tasks = GuardedHttp(), Tasks()
+        self.settings: dict[str, Any] = {"token": Secret(self.secret), "apiRoot": self.server.url}
+        self.faults = {
+            "passing": lambda: self._fail(Fault(429, "You are being rate limited.", retry_after=3.5)),
+            "unsure": lambda: self._fail(Fault(kind="cut_after")),
+            "refused": lambda: self._fail(Fault(403, "Missing Permissions", 50013)),
+            "auth": lambda: self._fail(Fault(401, "401: Unauthorized")),
+            "gone": lambda: self._fail(Fault(404, "Unknown Channel", 10003)),
+        }
+        return self
+
+    def _fail(self, fault: Fault) -> None:
+        self.server.fail("/messages", fault)
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+        await self.tasks.close()
+        await self.http.close()
+
+    def channel(self, cursor: MemoryCursor) -> Discord:
+        ports = Ports(self.http, SystemClock(), self.tasks, cursor, dial=self.http)
+        return Discord(Account("default", self.settings), ports)
+
+    def address(self, user: str) -> Address:
+        return Address("discord", "default", self.server.dm(user), "direct")
+
+    async def say(self, user: str, text: str) -> None:
+        await self.server.entered()
+        self.server.say(user, text)
+
+    async def nonsense(self) -> None:
+        await self.server.entered()
+        self.server.push("MESSAGE_CREATE", {"id": "?", "channel_id": 7})
+        self.server.push("SOME_DAY", {})
+        self.server.push("MESSAGE_CREATE", None)
+
+    async def shown(self, user: str) -> list[str]:
+        return self.server.shown(self.server.dm(user))
+
+    def break_link(self) -> None:
+        self.server.broken = 4000
+
+    def refuse_credential(self) -> None:
+        self.settings["token"] = Secret("some.wrong.token")
+        self.secret = "some.wrong.token"
+
+    async def close(self) -> None:
+        if self.up:
+            self.up = False
+            await self.server.__aexit__(None, None, None)
