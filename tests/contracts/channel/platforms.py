@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import pytest
+
 from garra.builtin.channels.irc.channel import Irc
 from garra.builtin.channels.telegram.channel import Telegram
 from garra.core.secret import Secret
@@ -15,11 +17,15 @@ from garra.sdk.channel import Account, Address, Channel, Ports
 from garra.testing.channels import MemoryCursor
 from garra.testing.irc import IrcServer
 from garra.testing.telegram import Fault, TelegramServer
+from tests.contracts.channel.discord_platform import DiscordPlatform
+from tests.contracts.channel.email_platform import EmailPlatform
+from tests.contracts.channel.matrix_platform import MatrixPlatform
 
 
 class Platform(Protocol):
     """A platform in a box. `faults` are its ways to make the next send fail, by the fault they must show as.
-    One that sends over the link it receives by has `linked = True`.
+    One that sends over the link it receives by has `linked = True`; `known_as` gives a user's id, where that is more
+    than the name.
     """
 
     name: str
@@ -163,4 +169,10 @@ class IrcPlatform:
             await self.server.__aexit__(None, None, None)
 
 
-PLATFORMS = [TelegramPlatform, IrcPlatform]
+PLATFORMS = [
+    TelegramPlatform,
+    IrcPlatform,
+    pytest.param(EmailPlatform, marks=pytest.mark.needs("dovecot")),
+    DiscordPlatform,
+    MatrixPlatform,
+]
