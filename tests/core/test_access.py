@@ -77,6 +77,15 @@ def test_each_policy_of_direct_messages() -> None:
     assert not guest.named
 
 
+@pytest.mark.req("CH-24")
+def test_a_role_lets_in_as_a_guest() -> None:
+    room = Room(listed=True, allow=ANN, roles=frozenset({"70"}))
+    stranger = replace(GROUP, sender="43", room=room)
+    assert judge(Policy(), stranger) == Drop("group-sender-not-listed")
+    assert not admitted(judge(Policy(), replace(stranger, roles=("1", "70")))).named
+    assert admitted(judge(Policy(), replace(GROUP, room=room))).named
+
+
 def test_an_owner_is_named_and_no_bot() -> None:
     policy = Policy(dm="open", allow=EVERYONE, owners=ANN, bots="all")
     assert admitted(judge(policy, DIRECT)).owner
@@ -169,6 +178,12 @@ def test_a_near_miss_is_nobody() -> None:
             Drop("dm-not-listed"),
             Drop("no-sender-id"),
         )
+
+
+def test_a_whole_id_may_begin_with_the_sign_of_names() -> None:
+    allow = people(["@ann:home.example", "matrix:@bob:home.example", "@carl"], "matrix")
+    assert allow == People(frozenset({"@ann:home.example", "@bob:home.example"}))
+    assert isinstance(judge(Policy(dm="allowlist", allow=allow), replace(DIRECT, sender="@ann:home.example")), Dispatch)
 
 
 def test_an_access_group_stands_for_its_members() -> None:

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from garra.config.load import Snapshot, load
 from garra.config.paths import Paths
 from garra.core.errors import UserError
-from garra.domains.delivery.accounts import Outside, Setup, setups
+from garra.domains.delivery.accounts import LinkKey, Outside, Setup, setups
 from garra.domains.plugins import known, packages
 from garra.domains.plugins.discover import Plugin
 from garra.io.env import Environment
@@ -34,6 +35,20 @@ def configured(plugins: Iterable[Plugin], snapshot: Snapshot, env: Mapping[str, 
                 lacking = lacking or packages.needed(plugin)
                 found += [replace(each, label=plugin.manifest.name, fault=each.fault or lacking) for each in listed]
     return found
+
+
+def folder(paths: Paths, key: LinkKey) -> Path:
+    """Where a channel keeps the keys and logins of one account."""
+    names = (quote(name, safe="").replace(".", "%2E") for name in key)
+    return paths.state.joinpath("channels", *names)
+
+
+def furnish(paths: Paths, plugins: Iterable[Plugin], found: Iterable[Setup]) -> None:
+    """Make those folders, closed to others, for the channels that ask for one. Blocks."""
+    asking = {part.name for each in plugins if "state" in each.manifest.needs for part in each.manifest.parts}
+    for setup in found:
+        if setup.channel in asking:
+            folder(paths, setup.key).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def secret_file(path: str) -> str:

@@ -160,6 +160,7 @@ class Channels:
         house = self._house
         plugins = house.plugins.of("channel")
         found = await asyncio.to_thread(accounts.configured, plugins, house.live.snapshot, house.env)
+        await asyncio.to_thread(accounts.furnish, house.paths, plugins, found)
         await self._arrivals.expect(plugins, found)
         return found
 
@@ -176,7 +177,8 @@ class Channels:
     def _make(self, setup: Setup) -> Channel:
         house = self._house
         cursor = Bookmark(self._cursors, str(setup.key))
-        ports = ChannelPorts(house.http, house.clock, house.spawn, cursor, Root(house.paths.media), house.http)
+        media, state = Root(house.paths.media), Root(accounts.folder(house.paths, setup.key))
+        ports = ChannelPorts(house.http, house.clock, house.spawn, cursor, media, house.http, state)
         return house.plugins.channel(setup.channel, setup.account, ports)
 
     def _receive(self, setup: Setup) -> Receive:

@@ -64,7 +64,7 @@ class Policy:
 @frozen
 class Room:
     """A group as the rules have it (see `core.groups`). `listed`: the owner's list of groups has it, or there is none.
-    `allow` None: the account's list of people counts.
+    `allow` None: the account's list of people counts. Who has one of `roles` may speak in it, as a guest.
     """
 
     listed: bool = False
@@ -72,6 +72,7 @@ class Room:
     mention: bool = True
     allow: People | None = None
     bots: Bots | None = None
+    roles: frozenset[str] = frozenset()
 
 
 @frozen
@@ -88,6 +89,7 @@ class Facts:
     own: bool = False
     bot: bool = False
     room: Room | None = None
+    roles: tuple[str, ...] = ()
 
 
 @frozen
@@ -176,7 +178,8 @@ def _group(policy: Policy, facts: Facts, room: Room) -> Verdict:
     if facts.sender == facts.chat:
         return Drop("sender-is-group")
     people = policy.group_allow if room.allow is None else room.allow
-    if not people.holds(facts.sender) and (policy.group != "open" or room.allow is not None):
+    holds = people.holds(facts.sender) or not room.roles.isdisjoint(facts.roles)
+    if not holds and (policy.group != "open" or room.allow is not None):
         return Observe("group-sender-not-listed") if policy.recorded else Drop("group-sender-not-listed")
     if facts.bot:
         bots = room.bots or policy.bots
@@ -197,8 +200,8 @@ def _admit(policy: Policy, facts: Facts, *, named: bool) -> Dispatch:
 def people(
     entries: Iterable[Any], channel: str, groups: Mapping[str, Any] | None = None, aliases: Sequence[str] = ()
 ) -> People:
-    """An owner's list as ids of `channel`. `telegram:123` is `123` there and nothing elsewhere; names (`@ann`) and what
-    cannot be read let nobody in. `accessGroup:NAME` stands for its members.
+    """An owner's list as ids of `channel`. `telegram:123` is `123` there and nothing elsewhere; names (`@ann`, not the
+    whole ids `@ann:server`) and what cannot be read let nobody in. `accessGroup:NAME` stands for its members.
     """
     ids: set[str] = set()
     anyone = False
@@ -206,7 +209,7 @@ def people(
         entry = _bare(text, (channel, *aliases))
         if entry == ANYONE:
             anyone = True
-        elif entry and not entry.startswith("@"):
+        elif entry and (":" in entry or not entry.startswith("@")):
             ids.add(entry)
     return People(frozenset(ids), anyone)
 

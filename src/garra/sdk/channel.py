@@ -235,6 +235,7 @@ class Account:
 class Ports:
     """What the host grants a channel. `media` is the root that a `File.path` lies below; None where none is kept.
     `dial` opens a connection to a platform that speaks no HTTP; None where the host has no such door.
+    `state` is a folder of this account's own for keys and logins, readable by us alone.
     """
 
     http: Http
@@ -243,6 +244,7 @@ class Ports:
     cursor: Cursor
     media: Files | None = None
     dial: Dial | None = None
+    state: Files | None = None
 
 
 class Channel(Protocol):

@@ -1,0 +1,1 @@
+"""Matrix, over the client-server API."""
