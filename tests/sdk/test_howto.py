@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from garra.config import include
 from garra.config.sections import Config
-from garra.core.errors import BadArguments, ToolFailed
+from garra.core.errors import BadArguments, ToolFailed, UserError
+from garra.domains.plugins import load
+from garra.domains.plugins.discover import Plugin
+from garra.sdk.manifest import parse
 from garra.testing.calls import call_tool, load_tool
 
 PAGES = Path(__file__).parents[2] / "docs" / "howto"
@@ -33,6 +38,25 @@ def test_the_tool_of_the_page_runs_as_it_is_printed(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="on land"):
         asyncio.run(call_tool(tool, {"place": "Atlantis"}, tmp_path))
     compile(test, "the page", "exec")
+
+
+def test_the_command_of_the_page_runs_as_it_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,), (manifest,) = blocks("add-a-command.md", "python"), blocks("add-a-command.md", "toml")
+    (tmp_path / "visits.py").write_text(code)
+    plugin = Plugin(parse("manifest.toml", manifest, "the page"), tmp_path, "global")
+    (command,) = plugin.manifest.commands
+
+    class Here:
+        config: Mapping[str, Any] = {"step": 2}
+        state = tmp_path
+
+        def call(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
+            raise AssertionError
+
+    assert [load.command(plugin, command, names, Here()) for names in (["Ada"], ["Ada"], [])] == [0, 0, 0]
+    assert capsys.readouterr().out.splitlines()[-1] == "Ada: 4"
+    with pytest.raises(UserError, match="one name"):
+        load.command(plugin, command, ["a", "b"], Here())
 
 
 def test_the_provider_of_the_page_is_a_configuration() -> None:

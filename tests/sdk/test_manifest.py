@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from garra.sdk.manifest import Manifest, ManifestInvalid, Part, parse
+from garra.sdk.manifest import Command, Manifest, ManifestInvalid, Part, parse
 
 
 def own(text: str) -> Manifest:
@@ -27,6 +27,13 @@ def test_own_form_with_several_parts() -> None:
     assert [part.name for part in manifest.parts] == ["a", "b"]
 
 
+def test_commands_are_declared_beside_whatever_else_it_brings() -> None:
+    text = 'id = "a"\nkind = "plugin"\n[[command]]\nname = "greet"\nmodule = "greet:run"\nsummary = "says\\n hello"\n'
+    assert own(text).commands == (Command("greet", "says hello", "greet:run"),)
+    assert own(text + 'help = "more\\n"').commands[0].help == "more"
+    assert own('id = "a"\nkind = "plugin"\n').commands == ()
+
+
 def test_packages_of_others_are_named_by_extra_and_modules() -> None:
     manifest = own('id = "m"\nkind = "channel"\nmodule = "channel:M"\nextra = "matrix"\nimports = ["nio"]\n')
     assert (manifest.extra, manifest.imports) == ("matrix", ("nio",))
@@ -37,6 +44,10 @@ def test_packages_of_others_are_named_by_extra_and_modules() -> None:
     ("text", "says"),
     [
         ("id = ", "not TOML"),
+        ('id = "a"\nkind = "plugin"\ncommand = "greet"\n', "[[command]]"),
+        ('id = "a"\nkind = "plugin"\n[[command]]\nname = "Greet Me"\n', "lower-case"),
+        ('id = "a"\nkind = "plugin"\n[[command]]\nname = "greet"\nmodule = "greet"\n', "module:function"),
+        ('id = "a"\nkind = "plugin"\n[[command]]\nname = "greet"\nmodule = "greet:run"\n', "summary"),
         ('kind = "tool"', "id is None"),
         ('id = "Bad Id"\nkind = "tool"', "id is 'Bad Id'"),
         ('id = "x"\nkind = "gadget"', "kind is 'gadget'"),

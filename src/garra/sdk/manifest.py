@@ -25,6 +25,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FILES = ("manifest.toml", "openclaw.plugin.json")
 _ID = re.compile(r"^[a-z0-9][a-z0-9._-]{0,63}$")
 _EXTRA = re.compile(r"^[a-z0-9][a-z0-9-]{0,63}$")
+_COMMAND = re.compile(r"^[a-z][a-z0-9-]{0,39}$")
 _MODULE = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 
 
@@ -41,14 +42,29 @@ class Part:
 
 
 @frozen
+class Command:
+    """One command of the command line: `name` is what a person types after `garra`, `summary` its line in `--help`.
+
+    `module` is `module:attribute` inside the package, a function as `sdk.command.Run`; `help` is what
+    `garra NAME --help` says below the summary.
+    """
+
+    name: str
+    summary: str
+    module: str
+    help: str = ""
+
+
+@frozen
 class Manifest:
     """What a plugin says of itself.
 
-    `parts` lists what it brings; one part for most kinds, several for `tool`. `needs` are the ports the host hands
-    to each part as keyword arguments, shown to the owner at install. `settings` is a JSON Schema of the plugin's
-    configuration. `runtime` is `python`, or `node` for packages of the original.
-    `imports` are the top-level modules of other people's packages without which its parts cannot serve, `extra` the
-    name under which those packages are installed (`garra channels install`, or `garra[extra]`).
+    `parts` lists what it brings; one part for most kinds, several for `tool`. `commands` are what it adds to the
+    command line, whatever its kind. `needs` are the ports the host hands to each part as keyword arguments, shown
+    to the owner at install. `settings` is a JSON Schema of the plugin's configuration. `runtime` is `python`, or
+    `node` for packages of the original. `imports` are the top-level modules of other people's packages without
+    which its parts cannot serve, `extra` the name under which those packages are installed (`garra channels
+    install`, or `garra[extra]`).
     """
 
     id: str
@@ -63,6 +79,7 @@ class Manifest:
     order: int = 100
     extra: str = ""
     imports: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
 
 
 def parse(name: str, text: str, where: str) -> Manifest:
@@ -106,6 +123,7 @@ def _own(body: Mapping[str, Any], where: str) -> Manifest:
         order=int(body.get("order", 100)),
         extra=_extra(body.get("extra", ""), where),
         imports=_imports(body.get("imports", []), where),
+        commands=_commands(body.get("command", []), where),
     )
 
 
@@ -160,3 +178,21 @@ def _part(body: Mapping[str, Any], where: str) -> Part:
     if not isinstance(module, str) or not _MODULE.match(module):
         raise ManifestInvalid(f"{where}: part {name}: module is {module!r}; write it as module:Name")
     return Part(name, module)
+
+
+def _commands(listed: Any, where: str) -> tuple[Command, ...]:
+    if not isinstance(listed, list) or not all(isinstance(one, Mapping) for one in listed):
+        raise ManifestInvalid(f"{where}: a command is written as a table: [[command]] with name, summary and module")
+    return tuple(_command(one, where) for one in listed)
+
+
+def _command(body: Mapping[str, Any], where: str) -> Command:
+    name, module = body.get("name"), body.get("module")
+    if not isinstance(name, str) or not _COMMAND.match(name):
+        raise ManifestInvalid(f"{where}: a command's name is {name!r}; lower-case letters, digits and dashes")
+    if not isinstance(module, str) or not _MODULE.match(module):
+        raise ManifestInvalid(f"{where}: command {name}: module is {module!r}; write it as module:function")
+    summary = " ".join(str(body.get("summary", "")).split())
+    if not summary:
+        raise ManifestInvalid(f"{where}: command {name} has no summary: one line that garra --help shows")
+    return Command(name, summary, module, str(body.get("help", "")).strip())

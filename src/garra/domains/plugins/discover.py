@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from importlib import metadata, util
+from importlib import metadata, resources, util
 from pathlib import Path
 from typing import Any, Literal
 
+from garra.config.paths import Paths
 from garra.core.value import frozen
 from garra.sdk.manifest import FILES, Manifest, ManifestInvalid, parse
 
@@ -57,6 +58,16 @@ def read(folder: Path) -> Manifest | None:
         if file.is_file():
             return parse(name, file.read_text("utf-8"), str(file))
     return None
+
+
+def roots(paths: Paths) -> tuple[Iterator[Plugin | Broken], ...]:
+    """What every root of an installation holds, in their order. Reading them blocks."""
+    return (bundled(box()), installed(), extensions(paths.extensions))
+
+
+def box() -> Path:
+    """The folder of `garra.builtin`."""
+    return Path(str(resources.files("garra") / "builtin"))
 
 
 def bundled(root: Path) -> Iterator[Plugin | Broken]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from garra.config.paths import Paths
@@ -13,7 +11,7 @@ from garra.config.sections import Config
 from garra.core.errors import UserError
 from garra.core.schema import faults
 from garra.domains.plugins import discover
-from garra.domains.plugins.discover import Broken, Plugin
+from garra.domains.plugins.discover import Plugin
 from garra.domains.plugins.registry import Registry, Row
 from garra.sdk.manifest import FILES
 from garra.sdk.provider import Provider, parse
@@ -26,7 +24,7 @@ PORTS = ("http", "spawn", "clock", "probe", "children", "weights")
 
 def scan(registry: Registry, paths: Paths, config: Config) -> None:
     """Find the plugins of this installation. Blocks: reads manifests."""
-    registry.scan(_roots(paths), _settings(config), faults)
+    registry.scan(discover.roots(paths), _settings(config), faults)
 
 
 def tried(paths: Paths, config: Config) -> list[Row]:
@@ -62,21 +60,13 @@ def providers(plugins: Iterable[Plugin]) -> tuple[Provider, ...]:
 
 def builtin_tools() -> frozenset[str]:
     """The names of the tools in the box. Blocks: reads manifests."""
-    box = [item for item in discover.bundled(_box()) if isinstance(item, Plugin)]
+    box = [item for item in discover.bundled(discover.box()) if isinstance(item, Plugin)]
     return frozenset(part.name for plugin in box if plugin.manifest.kind == "tool" for part in plugin.manifest.parts)
 
 
 def _on(paths: Paths, config: Config) -> list[Plugin]:
-    found = [item for root in _roots(paths) for item in root if isinstance(item, Plugin)]
+    found = [item for root in discover.roots(paths) for item in root if isinstance(item, Plugin)]
     return [plugin for plugin in discover.choose(found, _settings(config)) if plugin.enabled]
-
-
-def _roots(paths: Paths) -> tuple[Iterator[Plugin | Broken], ...]:
-    return (discover.bundled(_box()), discover.installed(), discover.extensions(paths.extensions))
-
-
-def _box() -> Path:
-    return Path(str(resources.files("garra") / "builtin"))
 
 
 def _settings(config: Config) -> Mapping[str, Any]:

@@ -10,15 +10,16 @@ import importlib.util
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from garra.core.errors import UserError
+from garra.core.errors import GarraError, UserError
 from garra.domains.plugins import packages
 from garra.domains.plugins.discover import Plugin
 from garra.sdk.channel import Account, Channel, Ports
-from garra.sdk.manifest import Part
+from garra.sdk.command import Context, Run
+from garra.sdk.manifest import Command, Part
 from garra.sdk.model import Api
 from garra.sdk.sandbox import Sandbox
 from garra.sdk.tool import Tool
@@ -105,6 +106,22 @@ def channel(plugin: Plugin, part: Part, account: Account, ports: Ports) -> Chann
     except Exception as error:
         log.debug("channel %s does not start", plugin.id, exc_info=True)
         raise Broken(f"channel {plugin.id} cannot serve {account.id}: {type(error).__name__}: {error}") from error
+
+
+def command(plugin: Plugin, asked: Command, arguments: Sequence[str], context: Context) -> int:
+    """Run a command that a plugin brings, and give its exit code. Raises Broken, and what the command says itself."""
+    run: Run = attribute(plugin, Part(asked.name, asked.module))
+    try:
+        code = run(arguments, context)
+    except (GarraError, BrokenPipeError):
+        raise
+    except Exception as error:
+        log.debug("command %s of plugin %s failed", asked.name, plugin.id, exc_info=True)
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise Broken(f"plugin {plugin.id}: its command {asked.name} failed: {why}") from error
+    if code is not None and not isinstance(code, int):
+        raise Broken(f"plugin {plugin.id}: its command {asked.name} gave back {code!r}, which is no exit code")
+    return code or 0
 
 
 def register(plugin: Plugin, config: Mapping[str, Any], ports: Mapping[str, Any]) -> Window:

@@ -17,14 +17,14 @@ def answer(flag: str, env: Mapping[str, str]) -> str | None:
         from garra.faces.cli.version import line  # noqa: PLC0415 - the launcher imports what the flag needs
 
         return f"{line()}\n"
-    if flag in HELP and not _extended(env):
+    if flag in HELP and not extended(env):
         from garra.faces.cli.table import overview  # noqa: PLC0415 - likewise
 
         return overview()
     return None
 
 
-def _extended(env: Mapping[str, str]) -> bool:
+def extended(env: Mapping[str, str]) -> bool:
     """Whether the configuration's text names plugins or other files: either may bring commands of its own."""
     from garra.config.paths import resolve  # noqa: PLC0415 - likewise
 

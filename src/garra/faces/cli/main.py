@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from garra.core.errors import GarraError
-from garra.faces.cli import table
+from garra.faces.cli import fast, table
 from garra.faces.cli.options import Misused, globals_of
+from garra.io.env import read
 
 INTERRUPTED = 130
 
@@ -43,8 +45,6 @@ def fault_of_ours(kind: type[BaseException], error: BaseException, trace: Traceb
 
     With GARRA_DEBUG set the traceback is shown, for whoever mends it.
     """
-    from garra.io.env import read  # noqa: PLC0415 - only when something broke
-
     if read().get("GARRA_DEBUG"):
         sys.__excepthook__(kind, error, trace)
         return
@@ -70,10 +70,20 @@ def _dispatch(arguments: list[str]) -> int:
     if first in {"--version", "-V", "version"}:
         return _start("garra.faces.cli.version", arguments[1:])
     found = table.find(arguments)
-    if found is None:
+    if found is not None:
+        command, rest = found
+        return _start(command.module, rest)
+    brought = _brought()
+    code: int | None = brought.run(arguments) if brought is not None and not first.startswith("-") else None
+    if code is None:
         raise Misused(_unknown(first))
-    command, rest = found
-    return _start(command.module, rest)
+    return code
+
+
+def _brought() -> Any:
+    """The commands of plugins, None where the configuration names no plugin: then nothing is loaded."""
+    named = fast.extended(read())
+    return importlib.import_module("garra.faces.cli.brought") if named else None
 
 
 def _start(module: str, arguments: Sequence[str]) -> int:
@@ -84,7 +94,8 @@ def _start(module: str, arguments: Sequence[str]) -> int:
 def _help(arguments: list[str]) -> int:
     if arguments:
         return _dispatch([*arguments, "--help"])
-    sys.stdout.write(table.overview())
+    brought = _brought()
+    sys.stdout.write(table.overview() if brought is None else brought.overview())
     return 0
 
 
@@ -92,5 +103,7 @@ def _unknown(name: str) -> str:
     if name.startswith("-"):
         return f"no such option: {name}; see garra --help"
     known = [word for row in table.COMMANDS if " " not in row.name for word in (row.name, *row.aliases)]
+    brought = _brought()
+    known += brought.names() if brought is not None else []
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"no such command: {name}{f'; did you mean {near[0]}?' if near else ''} See garra --help"

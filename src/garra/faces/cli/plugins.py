@@ -7,10 +7,11 @@ import importlib
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from garra.faces.cli import output, parsing, place
+from garra.faces.cli import brought, output, parsing, place
 from garra.faces.cli.place import Place
 
 
@@ -32,12 +33,19 @@ def _list(here: Place, asked: argparse.Namespace) -> int:
     known = importlib.import_module("garra.domains.plugins.known")  # loads what is on: only this command does
     load = importlib.import_module("garra.config.load")
     rows = known.tried(here.paths, load.load(here.paths, here.env).config)
+    refused = dict(brought.found(here).refused)
+    rows = [_with(row, refused.get(row.id, "")) for row in rows]
     if asked.json:
         output.say_json({"plugins": [_json(row) for row in rows]})
         return 0
     shown = [(row.id, row.kind, row.origin, row.status) for row in rows]
     output.say(output.table(shown, ("PLUGIN", "KIND", "FROM", "STATE")))
     return 0
+
+
+def _with(row: Any, refused: str) -> Any:
+    """The row with why a command of its plugin is not taken, unless something worse is said of it."""
+    return replace(row, status=refused) if refused and row.status == "ready" else row
 
 
 def _json(row: Any) -> dict[str, Any]:
