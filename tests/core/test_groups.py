@@ -95,6 +95,56 @@ def test_the_closest_rule_of_a_group_counts() -> None:
     assert group(rules({"groups": {"*": {"users": ["1"]}}}, "-1"), held=True).room.allow is None
 
 
+SERVER: dict[str, Any] = {
+    "guilds": {
+        "1": {
+            "requireMention": False,
+            "users": ["7"],
+            "roles": ["70"],
+            "channels": {"11": {"requireMention": True}, "12": {"users": ["8"], "enabled": False}},
+        },
+        "2": {"roles": ["70"]},
+        "*": {"historyLimit": 3},
+    }
+}
+
+
+@pytest.mark.req("CH-24")
+def test_a_server_has_rules_and_its_channels_have_closer_ones() -> None:
+    def at(chat: str, guild: str, parent: str = "") -> Any:
+        found = rules(SERVER, chat, "", parent, guild)
+        return group(found, held=True, people=lambda each: People(frozenset(each)))
+
+    first = at("11", "1")
+    assert first.room.mention
+    assert (first.room.allow, first.room.roles) == (People(frozenset({"7"})), frozenset({"70"}))
+    assert first.history == 3
+    assert at("99", "1", parent="11").room.mention
+    second = at("12", "1")
+    assert not second.room.enabled
+    assert (second.room.allow, second.room.roles) == (People(frozenset({"8"})), frozenset())
+    assert (at("21", "2").room.allow, at("21", "2").room.roles) == (People(), frozenset({"70"}))
+    assert at("31", "3").room.allow is None
+    assert at("31", "").history == 50
+    flat = {"channels": {"C1": {"requireMention": False}, "*": {"systemPrompt": "short"}}}
+    assert group(rules(flat, "C1"), held=True).room.mention is False
+    assert group(rules(flat, "C2"), held=True).prompt == "short"
+
+
+def test_a_server_that_names_channels_holds_no_others() -> None:
+    assert listed(SERVER, "11", guild="1")
+    assert listed(SERVER, "99", parent="11", guild="1")
+    assert not listed(SERVER, "13", guild="1")
+    assert listed(SERVER, "21", guild="2")
+    assert listed(SERVER, "31", guild="3")
+    assert not listed(SERVER, "41")
+    assert not listed({"guilds": {"1": {}}}, "21", guild="2")
+    assert listed({"guilds": {"1": {}}, "groups": {"21": {}}}, "21", guild="2")
+    assert listed({"channels": {"C1": {}}}, "C1")
+    assert not listed({"channels": {"C1": {}}}, "C2")
+    assert listed({"channels": ["#room"]}, "#other")
+
+
 def test_which_bots_are_heard() -> None:
     assert [bots(value) for value in (True, "mentions", False, None, "yes", 1)] == [
         "all", "mentions", "none", "none", "none", "none",

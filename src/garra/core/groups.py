@@ -16,6 +16,8 @@ from garra.core.value import frozen
 
 CommandLevel = Literal["all", "safety", "strict"]
 ANY = "*"
+_LISTS = frozenset(("allowFrom", "users", "roles"))
+"""The keys that say who may speak in a group."""
 
 HISTORY = "[Chat messages since your last reply - for context]"
 CURRENT = "[Current message - respond to this]"
@@ -52,6 +54,8 @@ class Place:
     thread: str = ""
     group: bool = True
     named: bool = True
+    parent: str = ""
+    guild: str = ""
 
     @property
     def guest(self) -> bool:
@@ -62,23 +66,46 @@ class Place:
 Raw = Mapping[str, Any]
 
 
-def rules(account: Raw, chat: str, thread: str = "", parent: str = "") -> tuple[Raw, ...]:
-    """What the account's `groups` say of a chat, closest first: its topic, itself, its parent, every group."""
-    groups = _object(account.get("groups"))
+def rules(account: Raw, chat: str, thread: str = "", parent: str = "", guild: str = "") -> tuple[Raw, ...]:
+    """What the account's `groups`, `channels` and `guilds` say of a chat, closest first: its topic, itself, its parent,
+    every channel, its guild, every guild, every group.
+    """
+    groups, channels = _object(account.get("groups")), _object(account.get("channels"))
+    houses = _houses(account, guild)
+    rooms = [*(_object(house.get("channels")) for house in houses), channels]
     found: list[Raw] = []
     for id_ in (chat, parent):
-        if id_ and id_ != ANY and id_ in groups:
-            own = _object(groups[id_])
-            topics = _object(own.get("topics"))
-            found += [_object(topics[each]) for each in (thread, ANY) if each and each in topics]
-            found.append(own)
-    return (*found, _object(groups.get(ANY)), account)
+        for by_id in (*rooms, groups):
+            if id_ and id_ != ANY and id_ in by_id:
+                own = _object(by_id[id_])
+                topics = _object(own.get("topics"))
+                found += [_object(topics[each]) for each in (thread, ANY) if each and each in topics]
+                found.append(own)
+    every = [_object(by_id[ANY]) for by_id in rooms if ANY in by_id]
+    return (*found, *every, *houses, _object(groups.get(ANY)), account)
 
 
-def listed(account: Raw, chat: str, parent: str = "") -> bool:
-    """Whether the owner's list of groups holds it; without a list every group is held to the list of people."""
-    groups = _object(account.get("groups"))
-    return not groups or ANY in groups or chat in groups or (bool(parent) and parent in groups)
+def _houses(account: Raw, guild: str) -> list[Raw]:
+    """What `guilds` says of one, and of all: a chat of none has none."""
+    guilds = _object(account.get("guilds"))
+    return [_object(guilds[id_]) for id_ in dict.fromkeys((guild, ANY)) if guild and id_ in guilds]
+
+
+def listed(account: Raw, chat: str, parent: str = "", guild: str = "") -> bool:
+    """Whether the owner's lists hold it; without a list every group is held to the list of people.
+
+    A guild that names channels holds no others; one that names none holds all.
+    """
+    kept = [_object(account.get(key)) for key in ("groups", "channels")]
+    guilds = _object(account.get("guilds"))
+    if not guilds and not any(kept):
+        return True
+    wanted = {ANY, chat} | ({parent} if parent else set())
+    if any(not wanted.isdisjoint(by_id) for by_id in kept):
+        return True
+    house = next(iter(_houses(account, guild)), None)
+    rooms = _object(house.get("channels")) if house is not None else {}
+    return house is not None and (not rooms or not wanted.isdisjoint(rooms))
 
 
 def group(found: Sequence[Raw], *, held: bool, people: Any = None) -> Group:
@@ -87,13 +114,16 @@ def group(found: Sequence[Raw], *, held: bool, people: Any = None) -> Group:
     mention = _first(found, "requireMention")
     level = _first(near, "commandLevel", "all")
     limit = _first(found, "historyLimit", KEPT)
-    own = next((each[name] for each in near for name in ("allowFrom", "users") if name in each), None)
+    closest = next((each for each in near if not _LISTS.isdisjoint(each)), {})
+    roles = frozenset(_names(closest.get("roles")))
+    own: Any = next((closest[name] for name in ("allowFrom", "users") if name in closest), [] if roles else None)
     room = access.Room(
         held,
         enabled=all(each.get("enabled") is not False for each in near),
         mention=mention is not False,
         allow=people(own) if own is not None and people is not None else None,
         bots=bots(_first(near, "allowBots")) if any("allowBots" in each for each in near) else None,
+        roles=roles,
     )
     return Group(
         room,

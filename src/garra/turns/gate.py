@@ -60,7 +60,7 @@ class Gate:
         direct = address.kind == "direct"
         mentioned = direct or pressed or event.mentioned or self._named(event, text)
         given = commands.parse(text, mentioned=mentioned)
-        group = None if direct else account.group(address.chat, address.thread, address.parent)
+        group = None if direct else account.group(address.chat, address.thread, address.parent, address.guild)
         facts = Facts(
             event.event,
             event.sender.id,
@@ -70,6 +70,7 @@ class Gate:
             event.own,
             event.sender.is_bot,
             group.room if group else None,
+            address.roles,
         )
         policy = replace(account.policy, paired=self._pairing.allowed(account.channel, account.id))
         verdict = access.judge(policy, facts)

@@ -40,10 +40,10 @@ class Account:
         """A list of ids, as this account reads it."""
         return access.people(entries, self.channel, self.groups_raw, ALIASES.get(self.channel, ()))
 
-    def group(self, chat: str, thread: str = "", parent: str = "") -> groups.Group:
+    def group(self, chat: str, thread: str = "", parent: str = "", guild: str = "") -> groups.Group:
         """The rules of one of its groups."""
-        found = groups.rules(self.raw, chat, thread, parent)
-        return groups.group(found, held=groups.listed(self.raw, chat, parent), people=self.people)
+        found = groups.rules(self.raw, chat, thread, parent, guild)
+        return groups.group(found, held=groups.listed(self.raw, chat, parent, guild), people=self.people)
 
 
 class Accounts:

@@ -23,7 +23,8 @@ DEFAULT = "default"
 HOST_KEYS = frozenset(
     {
         "ackReaction", "allowFrom", "contextVisibility", "defaultTo", "direct", "dmHistoryLimit", "dmPolicy", "dms",
-        "errorPolicy", "groupAllowFrom", "groupPolicy", "groups", "heartbeatVisibility", "historyLimit", "joinIntro",
+        "errorPolicy", "groupAllowFrom", "groupPolicy", "groups", "guilds", "heartbeatVisibility", "historyLimit",
+        "joinIntro",
         "mentionPatterns", "name", "replyToMode", "responsePrefix", "streaming",
     }
 )  # fmt: skip
