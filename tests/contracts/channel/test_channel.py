@@ -64,7 +64,8 @@ async def test_a_message_comes_in_whole(platform: Platform) -> None:
         await heard.until(lambda h: h.said == ["hello ✓ 你好"])
     event = heard.events[0]
     assert isinstance(event, Inbound)
-    assert (event.event, event.sender.id, event.address.kind) == ("message", "1001", "direct")
+    known_as = getattr(platform, "known_as", str)
+    assert (event.event, event.sender.id, event.address.kind) == ("message", known_as("1001"), "direct")
     assert event.address.channel == platform.name
     assert event.id
     assert not event.own

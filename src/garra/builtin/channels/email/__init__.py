@@ -1,0 +1,1 @@
+"""E-mail as a channel: a mailbox read by IMAP, answers sent by SMTP."""

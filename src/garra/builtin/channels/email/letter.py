@@ -1,0 +1,213 @@
+"""A mail as it is read: MIME taken apart, whatever is wrong with it. Pure."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import quopri
+import re
+from collections.abc import Iterator
+from email import errors, policy
+from email.message import EmailMessage, Message
+from email.parser import BytesParser
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from garra.builtin.channels.email.words import from_html, own
+from garra.core.value import frozen
+
+BROKEN = (
+    errors.MessageError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    AssertionError,
+    RecursionError,
+    NotImplementedError,
+)
+"""What the standard library raises for headers and bodies that are not what they say."""
+_ID = re.compile(r"<([^<>\s]{1,900})>")
+_BARE = re.compile(r"^[^\s<>]{1,900}$")
+_PLAIN = re.compile(r'"(?:[^"\\]|\\.)*"|\((?:[^()\\]|\\.)*\)|=\?[^?\s]*\?[^?\s]*\?[^?\s]*\?=')
+"""What of a From is display alone: quoted words, comments, encoded words."""
+SMALL_PICTURE = 8 << 10
+"""A picture within the text below this size is decoration."""
+
+
+@frozen
+class Part:
+    """Something attached. `section` is its number for IMAP, `encoding` how it is packed, `size` in bytes, unpacked."""
+
+    section: str
+    encoding: str
+    mime: str
+    name: str
+    size: int
+
+
+@frozen
+class Letter:
+    """A mail. `senders` are all addresses of all From headers; ids are without their brackets, `id` never empty."""
+
+    id: str
+    senders: tuple[tuple[str, str], ...]
+    subject: str
+    text: str
+    parts: tuple[Part, ...]
+    references: tuple[str, ...]
+    answers: str
+    date_ms: int
+    kind: str
+    heads: tuple[tuple[str, str], ...]
+
+    def head(self, name: str) -> str | None:
+        """The first header of that name."""
+        return next(iter(self.every(name)), None)
+
+    def every(self, name: str) -> list[str]:
+        return [value for key, value in self.heads if key == name]
+
+
+def read(raw: bytes) -> Letter:
+    """Take a mail apart. It raises for nothing: what cannot be read is left out."""
+    message = BytesParser(policy=policy.default).parsebytes(raw)
+    heads = tuple((key.lower(), " ".join(str(value).split())) for key, value in message.raw_items())
+    named = next((value for key, value in heads if key == "message-id"), "")
+    found = _ids(named)
+    text, parts = _content(message)
+    return Letter(
+        found[0] if found else f"none-{hashlib.sha256(raw).hexdigest()[:40]}",
+        tuple(_senders(message, heads)),
+        _safe(message, "subject"),
+        text,
+        parts,
+        tuple(one for value in _all(heads, "references") for one in _ids(value)),
+        next((one for value in _all(heads, "in-reply-to") for one in _ids(value)), ""),
+        _date(next(iter(_all(heads, "date")), "")),
+        message.get_content_type(),
+        heads,
+    )
+
+
+def unpacked(data: bytes, encoding: str) -> bytes:
+    """An attachment's bytes."""
+    try:
+        match encoding:
+            case "base64":
+                return base64.b64decode(re.sub(rb"[^A-Za-z0-9+/]", b"", data) + b"==")
+            case "quoted-printable":
+                return quopri.decodestring(data)
+    except binascii.Error:
+        return data
+    return data
+
+
+def _all(heads: tuple[tuple[str, str], ...], name: str) -> list[str]:
+    return [value for key, value in heads if key == name]
+
+
+def _ids(value: str) -> list[str]:
+    return _ID.findall(value) or ([value.strip()] if _BARE.match(value.strip()) else [])
+
+
+def _safe(message: Message, name: str) -> str:
+    """A header decoded; as it stands where that fails."""
+    try:
+        return " ".join(str(message.get(name) or "").split())
+    except BROKEN:
+        return ""
+
+
+def _senders(message: Message, heads: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:
+    """(address, name) of each; one that can be read in two ways is told as an empty one."""
+    try:
+        for raw, header in zip(_all(heads, "from"), message.get_all("from") or (), strict=True):
+            found = getattr(header, "addresses", ())
+            if not found or _PLAIN.sub("", raw).count("@") != len(found):
+                yield "", ""
+            for one in found:
+                yield (one.addr_spec if one.username and one.domain else ""), one.display_name
+    except BROKEN:
+        yield "", ""
+
+
+def _date(value: str) -> int:
+    try:
+        return int(parsedate_to_datetime(value).timestamp() * 1000)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return 0
+
+
+def _content(message: Message) -> tuple[str, tuple[Part, ...]]:
+    try:
+        body = message.get_body(("plain", "html")) if isinstance(message, EmailMessage) else None
+    except BROKEN:
+        body = None
+    text = _words(body) if body is not None else ""
+    return text, tuple(_attached(message, body))
+
+
+def _words(body: Any) -> str:
+    text = decoded(body)
+    return own(from_html(text) if body.get_content_type() == "text/html" else text)
+
+
+def decoded(part: Any) -> str:
+    """A text part; a charset that nobody knows, or that is not the one it is in, costs letters and no more."""
+    try:
+        data = part.get_payload(decode=True) or b""
+    except BROKEN:
+        return ""
+    named = str(part.get_content_charset() or "utf-8")
+    for charset in (named, "utf-8", "latin-1"):
+        try:
+            return bytes(data).decode(charset).replace("\x00", "")
+        except (LookupError, ValueError):
+            continue
+    return ""
+
+
+def _attached(message: Message, body: Any) -> Iterator[Part]:
+    texts = {id(body)}
+    for section, part in _numbered(message, "", depth=0):
+        kind = part.get_content_type()
+        if id(part) in texts or kind == "application/pgp-signature":
+            continue
+        name, attached = _name(part), part.get_content_disposition() == "attachment"
+        if kind in {"text/plain", "text/html"} and not name and not attached:
+            continue  # another form of the body
+        size = len(_payload(part))
+        if part.get("content-id") and not attached and size < SMALL_PICTURE:
+            continue
+        packed = str(part.get("content-transfer-encoding") or "").strip().lower()
+        yield Part(section, packed, kind, name, size)
+
+
+def _numbered(part: Message, section: str, *, depth: int) -> Iterator[tuple[str, Message]]:
+    """The leaves with their numbers as IMAP has them. A mail within a mail is one leaf."""
+    if depth > 20:
+        return
+    if not part.is_multipart() or part.get_content_type() == "message/rfc822":
+        yield section or "1", part
+        return
+    children = part.get_payload()
+    for at, child in enumerate(children if isinstance(children, list) else (), 1):
+        yield from _numbered(child, f"{section}.{at}" if section else str(at), depth=depth + 1)
+
+
+def _name(part: Message) -> str:
+    try:
+        return str(part.get_filename() or "")
+    except BROKEN:
+        return ""
+
+
+def _payload(part: Message) -> bytes:
+    try:
+        if part.is_multipart():
+            return part.as_bytes()
+        return bytes(part.get_payload(decode=True) or b"")
+    except BROKEN:
+        return b""
