@@ -151,10 +151,10 @@ def parsed(body: bytes) -> Any:
         return None
 
 
-def seconds(value: Any) -> float:
-    """A number of seconds as Discord writes it; what is none is a second."""
+def seconds(value: Any, scale: float = 1.0) -> float:
+    """A time as Discord writes it, in `scale` seconds; what is none is a second. At most a day."""
     try:
-        found = float(value)
+        found = float(value) * scale
     except (TypeError, ValueError):
         return 1.0
     return min(max(found, 0.0), 86_400.0)

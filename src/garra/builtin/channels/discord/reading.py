@@ -104,7 +104,7 @@ class Reading:
         except (KeyError, TypeError, AttributeError):
             raise LinkLost("Discord does not say where its gateway is") from None
         if not self.here.session and limit.get("remaining") == 0:
-            wait = seconds(limit.get("reset_after")) / 1000
+            wait = seconds(limit.get("reset_after"), 0.001)
             raise LinkLost("Discord allows this bot no more sessions today", details={"retryAfterS": wait})
         return url
 
