@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from garra.builtin.channels.matrix import faults, outgoing
+from garra.builtin.channels.matrix import faults, outgoing, secrecy
 from garra.builtin.channels.matrix.api import Api, Refused, at
 from garra.builtin.channels.matrix.codec import CHANNEL, Reader
 from garra.builtin.channels.matrix.files import Shelf
 from garra.builtin.channels.matrix.invites import Door
 from garra.builtin.channels.matrix.login import Login
 from garra.builtin.channels.matrix.reading import HOLD_S, Reading
-from garra.builtin.channels.matrix.rooms import Rooms
+from garra.builtin.channels.matrix.rooms import Facts, Rooms
+from garra.builtin.channels.matrix.secrecy import Secrecy
 from garra.builtin.channels.matrix.settings import settings
 from garra.builtin.channels.matrix.text import Me, user_id
 from garra.sdk.channel import (
@@ -43,6 +44,7 @@ class Matrix:
         self._rooms = Rooms(self._api, self._own)
         self._files = Shelf(self._api, ports.media, self._own.file)
         self._me: Me | None = None
+        self._secrecy: Secrecy | None = None
         self._reactions: dict[tuple[str, str], str] = {}
         self.limits = Limits(
             text=self._own.text,
@@ -58,6 +60,7 @@ class Matrix:
     async def run(self, receive: Receive, pulse: Pulse) -> None:
         me = self._me = await Login(self._api, self._own, self._ports.state).enter()
         self._rooms = Rooms(self._api, self._own)
+        self._secrecy = await self._keys(me, pulse)
         pulse.connected(Identity(me.id, me.name or me.local, me.id))
         reading = Reading(
             self._api,
@@ -68,8 +71,25 @@ class Matrix:
             self._ports.cursor,
             receive,
             pulse,
+            self._secrecy,
         )
         await reading.run()
+
+    async def _keys(self, me: Me, pulse: Pulse) -> Secrecy | None:
+        """Encryption, where it is wanted and can be. Raises LinkLost."""
+        state = self._ports.state
+        if not self._own.encryption or state is None:
+            return None
+        try:
+            found = await secrecy.opening(self._api, me, state)
+        except Refused as refused:
+            raise faults.lost(refused) from None
+        if isinstance(found, str):
+            pulse.note(f"No encryption: {found}.")
+            return None
+        self._rooms.locked = await found.locked()
+        self._files.lock, self._files.unlock = secrecy.load().lock, secrecy.load().unlock
+        return found
 
     # ---- sending
 
@@ -77,7 +97,7 @@ class Matrix:
         """An event for each file, then one for the words; a second try gives the same events, not others."""
         room, sent = message.address.chat, ""
         for number, file in enumerate(message.files):
-            stored = await self._files.store(file, locked=await self._locked(room))
+            stored = await self._files.store(file, locked=(await self._facts(room)).encrypted)
             content = outgoing.attached(message, file, stored)
             sent = await self._put(room, "m.room.message", content, outgoing.transaction(message, number))
         if message.text.strip() or message.buttons or not message.files:
@@ -162,26 +182,34 @@ class Matrix:
             if set(facts.names) in ({me, user}, {me} if room in rooms else {me, user}):
                 return str(room)
         asked: dict[str, Any] = {"is_direct": True, "invite": [user], "preset": "trusted_private_chat"}
-        made = str((await self._api.call("POST", "/createRoom", asked | self._secrecy())).get("room_id") or "")
+        if self._secrecy is not None:
+            content = {"algorithm": "m.megolm.v1.aes-sha2"}
+            asked["initial_state"] = [{"type": "m.room.encryption", "state_key": "", "content": content}]
+        made = str((await self._api.call("POST", "/createRoom", asked)).get("room_id") or "")
         await self._api.call("PUT", path, {**listed, user: [*rooms, made]})
         return made
 
-    def _secrecy(self) -> dict[str, Any]:
-        return {}
-
-    async def _locked(self, room: str) -> bool:
-        """Whether what goes there is encrypted. Raises SendFailed."""
+    async def _facts(self, room: str) -> Facts:
+        """What is known of a room that is written to. Raises SendFailed."""
         try:
-            encrypted = (await self._rooms.facts(room)).encrypted
+            facts = await self._rooms.facts(room)
         except Refused as refused:
             raise faults.upload_failed(refused) from None
-        if encrypted:
-            raise SendFailed("refused", "the room is encrypted, and encryption is off")
-        return False
+        if facts.encrypted and self._secrecy is None:
+            off = not self._own.encryption or self._me is not None
+            line = "the room is encrypted, and encryption is off" if off else "there is no connection"
+            raise SendFailed("refused" if off else "passing", line)
+        return facts
 
     async def _put(self, room: str, kind: str, content: Mapping[str, Any], key: str) -> str:
         """Raises SendFailed."""
-        await self._locked(room)
+        facts = await self._facts(room)
+        if facts.encrypted and self._secrecy is not None:
+            try:
+                content = await self._secrecy.encrypted(room, facts.readers, kind, content)
+            except Refused as refused:
+                raise faults.upload_failed(refused) from None
+            kind = "m.room.encrypted"
         try:
             return await self._event(room, kind, content, key)
         except Refused as refused:

@@ -20,10 +20,17 @@ _ASIDE = frozenset({403, 404})
 
 @dataclass(slots=True)
 class Facts:
-    """A room: the names of its members by id, and whether it is encrypted (once it is, it stays so)."""
+    """A room: the names of its members by id, and whether it is encrypted (once it is, it stays so). `asked` are
+    people invited to an encrypted one, who are to read what is said from then on.
+    """
 
     names: dict[str, str] = field(default_factory=dict)
     encrypted: bool = False
+    asked: set[str] = field(default_factory=set)
+
+    @property
+    def readers(self) -> set[str]:
+        return self.asked | self.names.keys()
 
 
 class Rooms:
@@ -49,9 +56,15 @@ class Rooms:
                 if refused.status not in _ASIDE:
                     raise
             found.encrypted = found.encrypted or room in self.locked
+            if found.encrypted and found.names:
+                found.asked = await self._asked(room)
             if found.names:
                 self._known[room] = found
         return found
+
+    async def _asked(self, room: str) -> set[str]:
+        told = await self._api.call("GET", at("rooms", room, "members"), query={"membership": "invite"})
+        return {str(one.get("state_key")) for one in told.get("chunk") or () if isinstance(one, Mapping)}
 
     async def place(self, room: str) -> Place:
         """The room as the codec takes it. Direct is a room of two that has no rules of its own. Raises Refused."""
@@ -70,12 +83,13 @@ class Rooms:
         who = event.get("state_key")
         if event.get("type") != "m.room.member" or not isinstance(who, str):
             return False
-        before = who in facts.names
+        before = facts.readers
+        (facts.asked.add if content.get("membership") == "invite" else facts.asked.discard)(who)
         if content.get("membership") == "join":
             facts.names[who] = _name(content)
         else:
             facts.names.pop(who, None)
-        return before != (who in facts.names)
+        return before != facts.readers
 
     def left(self, room: str) -> None:
         self._known.pop(room, None)
