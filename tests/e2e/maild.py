@@ -6,8 +6,9 @@ import asyncio
 import email.policy
 import shutil
 import smtplib
-from collections.abc import Sequence
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from email.message import EmailMessage
 from email.parser import BytesParser
 from email.utils import make_msgid
@@ -23,6 +24,17 @@ async def _program(*words: str) -> asyncio.subprocess.Process:
     found = shutil.which(words[0]) or words[0]
     null = asyncio.subprocess.DEVNULL
     return await asyncio.create_subprocess_exec(found, *words[1:], stdin=null, stdout=null, stderr=null)
+
+
+@contextmanager
+def house() -> Iterator[Path]:
+    """A folder that the servers' own users may enter, as those of pytest are not."""
+    folder = Path(tempfile.mkdtemp(prefix="mail"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def listening(port: int) -> None:
@@ -42,10 +54,8 @@ class Dovecot:
 
     def __init__(self, folder: Path, *more: str) -> None:
         self.folder, self.imap, self.lmtp = folder, free_port(), free_port()
-        folder.mkdir(parents=True)
-        for part in (folder, *list(folder.parents)[:-2]):
-            with suppress(OSError):
-                part.chmod(part.stat().st_mode | 0o055)
+        folder.mkdir()
+        folder.chmod(0o755)
         mail = folder / "mail"
         mail.mkdir()
         with suppress(LookupError, OSError):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from contextlib import ExitStack
 from typing import Any
 
 from garra.builtin.channels.email.channel import Email
@@ -17,7 +15,7 @@ from garra.io.tasks import Tasks
 from garra.sdk.channel import Account, Address, Ports
 from garra.testing.channels import MemoryCursor
 from garra.testing.smtp import SmtpServer
-from tests.e2e.maild import PASSWORD, RECEIVER, Dovecot, letter, said
+from tests.e2e.maild import PASSWORD, RECEIVER, Dovecot, house, letter, said
 
 BOT = "bot@bot.example"
 
@@ -29,9 +27,10 @@ class EmailPlatform:
     faults: Mapping[str, Callable[[], None]]
 
     async def __aenter__(self) -> EmailPlatform:
-        self.folder = Path(tempfile.mkdtemp(prefix="mail"))
+        self.stack = ExitStack()
+        folder = self.stack.enter_context(house())
         self.secret, self.up = PASSWORD, True
-        self.dovecot = Dovecot(self.folder / "dovecot")
+        self.dovecot = Dovecot(folder / "dovecot")
         await self.dovecot.start()
         self.smtp = await SmtpServer(PASSWORD, deliver=self._deliver).__aenter__()
         self.http, self.tasks = GuardedHttp(), Tasks()
@@ -61,7 +60,7 @@ class EmailPlatform:
         await self.close()
         await self.tasks.close()
         await self.http.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.stack.close()
 
     def channel(self, cursor: MemoryCursor) -> Email:
         ports = Ports(self.http, SystemClock(), self.tasks, cursor, dial=self.http)

@@ -32,6 +32,8 @@ _ID = re.compile(r"<([^<>\s]{1,900})>")
 _BARE = re.compile(r"^[^\s<>]{1,900}$")
 _PLAIN = re.compile(r'"(?:[^"\\]|\\.)*"|\((?:[^()\\]|\\.)*\)|=\?[^?\s]*\?[^?\s]*\?[^?\s]*\?=')
 """What of a From is display alone: quoted words, comments, encoded words."""
+TEXT_CHARS = 400_000
+"""So much of a text is looked at."""
 SMALL_PICTURE = 8 << 10
 """A picture within the text below this size is decoration."""
 
@@ -150,7 +152,7 @@ def _content(message: Message) -> tuple[str, tuple[Part, ...]]:
 
 
 def _words(body: Any) -> str:
-    text = decoded(body)
+    text = decoded(body)[:TEXT_CHARS]
     return own(from_html(text) if body.get_content_type() == "text/html" else text)
 
 

@@ -9,13 +9,15 @@ from html.parser import HTMLParser
 _INTRO = re.compile(
     r"^\s*(?:On\b.{4,200}\bwrote|Am\b.{4,200}\bschrieb\b.{0,120}|Le\b.{4,200}\ba écrit|El\b.{4,200}\bescribió"
     r"|Il\b.{4,200}\bha scritto|Em\b.{4,200}\bescreveu|Op\b.{4,200}\bschreef\b.{0,120}|W dniu\b.{4,200}\bnapisał.{0,3}"
-    r"|.{4,200}\bwrote|.{4,200}写道)\s*[:：]\s*$",
+    r"|[^\n]*[\d@][^\n]{0,200}(?:\bwrote|写道))\s*[:：]\s*$",
     re.IGNORECASE | re.DOTALL,
 )
 _RULE = re.compile(
     r"^\s*-{2,}\s*(?:Original Message|Ursprüngliche Nachricht|Message d'origine|Mensaje original|原始邮件)\s*-{2,}\s*$",
     re.IGNORECASE,
 )
+LINE = 400
+"""No line of that kind is longer."""
 _LINE = re.compile(r"^\s*_{10,}\s*$")
 _FROM = re.compile(r"^\s*\**(?:From|Von|De|Da|发件人)\s*[:：]\**\s*\S")
 _SENT = re.compile(r"^\s*\**(?:Sent|Date|Gesendet|Datum|Envoyé|Enviado|Data|Inviato|发送时间)\s*[:：]\**\s*\S")
@@ -39,31 +41,35 @@ def own(text: str) -> str:
 
 def _history(lines: Sequence[str]) -> int:
     """The line at which the mails before begin; the number of lines where none is."""
+    quoted = _quoted(lines)
     for at, line in enumerate(lines):
-        if _RULE.match(line) or _outlook(lines, at):
+        if len(line) <= LINE and (_RULE.match(line) or _outlook(lines, at)):
             return at
         width = _introduced(lines, at)
-        if width and _only_quoted(lines[at + width :]):
+        if width and quoted <= at + width < len(lines):
             return at
+    return quoted
+
+
+def _quoted(lines: Sequence[str]) -> int:
+    """From which line on all is quoted or empty."""
     end = len(lines)
-    while end and (not lines[end - 1].strip() or lines[end - 1].startswith(">")):
+    while end and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith(">")):
         end -= 1
     return end
 
 
 def _introduced(lines: Sequence[str], at: int) -> int:
     """How many lines the words "On …, … wrote:" take that begin here, at most three; 0 for none."""
-    if not lines[at].strip() or lines[at].startswith(">"):
+    if lines[at].startswith(">"):
         return 0
     for width in (1, 2, 3):
+        last = lines[at + width - 1] if at + width <= len(lines) else ""
+        if not last.strip() or len(last) > LINE:
+            break
         if _INTRO.match("\n".join(lines[at : at + width])):
             return width
     return 0
-
-
-def _only_quoted(lines: Sequence[str]) -> bool:
-    rest = [line for line in lines if line.strip()]
-    return bool(rest) and all(line.lstrip().startswith(">") for line in rest)
 
 
 def _outlook(lines: Sequence[str], at: int) -> bool:
