@@ -21,6 +21,7 @@ from tests.core import strict
 TOKEN = "test-token-0123456789abcdef"
 KEY = "sk-secret-of-the-test"
 READY_S = 20.0
+ROOT = Path(__file__).resolve().parents[2]
 ENDS = ("final", "error", "aborted")
 
 
@@ -68,6 +69,8 @@ def free_port() -> int:
 class Resident:
     """One installation with its gateway. `env` is what its processes get, nothing else."""
 
+    module = "garra"
+
     def __init__(self, root: Path, model_url: str = "", more: dict[str, Any] | None = None) -> None:
         self.root, self.state = root, root / "state"
         self.port = free_port()
@@ -106,13 +109,18 @@ class Resident:
     def write(self) -> None:
         self.config_file.write_text(json.dumps(self.config, indent=2))
 
-    async def start(self) -> None:
-        """Start the gateway and wait until it is ready."""
+    async def launch(self) -> None:
+        """Start the gateway."""
         with (self.root / "gateway.log").open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "garra", "gateway", "run", env=self.env, cwd=self.root,
+                sys.executable, "-m", self.module, "gateway", "run", env=self.env, cwd=self.root,
                 stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
+
+    async def start(self) -> None:
+        """Start the gateway and wait until it is ready."""
+        await self.launch()
+        assert self.process is not None
         async with asyncio.timeout(READY_S):
             while not await self.ready():
                 assert self.process.returncode is None, self.log()

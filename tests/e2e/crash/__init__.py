@@ -1,0 +1,1 @@
+"""The program, killed at named points along the whole way of a message, and what the platform's record shows then."""
