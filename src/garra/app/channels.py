@@ -36,9 +36,11 @@ from garra.domains.delivery.owner import Owner
 from garra.domains.delivery.replies import Replies
 from garra.domains.delivery.timeline import Timeline
 from garra.io.files.root import Root
+from garra.io.http.door import GuardedHttp
 from garra.io.store.shelf import Shelf
 from garra.sdk.channel import Address, Channel, Receive
 from garra.sdk.channel import Ports as ChannelPorts
+from garra.sdk.ports import Via
 from garra.turns.attached import Fetched
 from garra.turns.histories import Histories
 from garra.turns.kernel import Kernel
@@ -79,6 +81,7 @@ class Channels:
         self.pairing = Pairing(lambda name: Shelf(db, name), clock, secrets.randbelow)
         self._rules = Accounts(lambda: house.live.config)
         self._cursors = Shelf(db, "channel-cursors")
+        self._public = GuardedHttp(self._way, guard=True)
         self.links = Links(Doors(self._make, self._receive, self._tell, clock, spawn))
         self._replies = Replies()
         self._couriers = Couriers(self._trade())
@@ -126,6 +129,7 @@ class Channels:
         await self._couriers.close()
         self._voice.close()
         self._owner.close()
+        await self._public.close()
 
     def _trade(self) -> Trade:
         house = self._house
@@ -178,8 +182,12 @@ class Channels:
         house = self._house
         cursor = Bookmark(self._cursors, str(setup.key))
         media, state = Root(house.paths.media), Root(accounts.folder(house.paths, setup.key))
-        ports = ChannelPorts(house.http, house.clock, house.spawn, cursor, media, house.http, state)
+        ports = ChannelPorts(house.http, house.clock, house.spawn, cursor, media, house.http, state, self._public)
         return house.plugins.channel(setup.channel, setup.account, ports)
+
+    def _way(self) -> Via:
+        config = self._house.live.config
+        return Via(config.proxy_url or None, config.ca_file or None)
 
     def _receive(self, setup: Setup) -> Receive:
         async def receive(event: Any) -> None:

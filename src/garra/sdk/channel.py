@@ -235,7 +235,8 @@ class Account:
 class Ports:
     """What the host grants a channel. `media` is the root that a `File.path` lies below; None where none is kept.
     `dial` opens a connection to a platform that speaks no HTTP; None where the host has no such door.
-    `state` is a folder of this account's own for keys and logins, readable by us alone.
+    `state` is a folder of this account's own for keys and logins, readable by us alone. `public` is the HTTP door that
+    reaches public addresses only, for those that somebody else names; None where the host tells none apart.
     """
 
     http: Http
@@ -245,6 +246,7 @@ class Ports:
     media: Files | None = None
     dial: Dial | None = None
     state: Files | None = None
+    public: Http | None = None
 
 
 class Channel(Protocol):
@@ -312,6 +314,19 @@ class Hooked(Protocol):
 
     async def called(self, method: str, headers: Mapping[str, str], body: bytes, receive: Receive) -> Answered:
         """Verify before anything is parsed, receive, then answer."""
+        ...
+
+
+class Screens(Protocol):
+    """A channel that is called, and that tells by the head of a call whether its body is worth reading.
+
+    A body over `body_limit` bytes is refused with 413 before it is read whole.
+    """
+
+    body_limit: int
+
+    def screen(self, method: str, headers: Mapping[str, str]) -> Answered | None:
+        """What the caller is told instead of being heard; None: read the body, then ask `called`."""
         ...
 
 

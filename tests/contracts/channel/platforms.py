@@ -20,12 +20,13 @@ from garra.testing.telegram import Fault, TelegramServer
 from tests.contracts.channel.discord_platform import DiscordPlatform
 from tests.contracts.channel.email_platform import EmailPlatform
 from tests.contracts.channel.matrix_platform import MatrixPlatform
+from tests.contracts.channel.webhook_platform import WebhookPlatform
 
 
 class Platform(Protocol):
     """A platform in a box. `faults` are its ways to make the next send fail, by the fault they must show as.
-    One that sends over the link it receives by has `linked = True`; `known_as` gives a user's id, where that is more
-    than the name.
+    One that sends over the link it receives by has `linked = True`, one that calls us, so that there is no link to
+    break, `called = True`; `known_as` gives a user's id, where that is more than the name.
     """
 
     name: str
@@ -175,4 +176,5 @@ PLATFORMS = [
     pytest.param(EmailPlatform, marks=pytest.mark.needs("dovecot")),
     DiscordPlatform,
     MatrixPlatform,
+    WebhookPlatform,
 ]

@@ -100,7 +100,8 @@ async def test_what_was_stored_is_not_asked_for_again(platform: Platform) -> Non
         await platform.say("1001", "first")
         await heard.until(lambda h: h.said == ["first"])
         beats = heard.beats
-        await heard.until(lambda h: h.beats > beats or bool(cursor.history))
+        if not getattr(platform, "called", False):
+            await heard.until(lambda h: h.beats > beats or bool(cursor.history))
     again = Heard()
     async with running(platform, again, cursor):
         await platform.say("1001", "second")
@@ -127,6 +128,8 @@ async def test_it_ends_when_cancelled(platform: Platform) -> None:
 
 
 async def test_a_broken_link_is_lost(platform: Platform) -> None:
+    if getattr(platform, "called", False):
+        pytest.skip("it is called, so it has no link of its own")
     platform.break_link()
     async with running(platform, Heard(), MemoryCursor()) as task:
         with pytest.raises(LinkLost):

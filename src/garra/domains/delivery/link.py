@@ -183,6 +183,16 @@ class Link:
 
     # ---- what its channel tells
 
+    def receiving(self) -> Receive:
+        """What its channel calls with each event."""
+        store = self._doors.receive(self.setup)
+
+        async def receive(event: Any) -> None:
+            await store(event)
+            self.heard()
+
+        return receive
+
     def now(self) -> float:
         return self._doors.clock.monotonic()
 
@@ -245,14 +255,8 @@ class Link:
 
     async def _live(self, channel: Channel, run: _Run, ended: asyncio.Event) -> None:
         """A fault that is no LinkLost is ours: the task's owner logs it, and it passes like any other."""
-        store = self._doors.receive(self.setup)
-
-        async def receive(event: Any) -> None:
-            await store(event)
-            self.heard()
-
         try:
-            await channel.run(receive, run)
+            await channel.run(self.receiving(), run)
         except LinkLost as lost:
             run.lost = lost
         except LinkRefused as refused:

@@ -113,7 +113,7 @@ class Links:
         """The running channel that is called at `path` of the HTTP side (`sdk.channel.Hooked`), and its receive."""
         for link in self._links.values():
             if link.running and path and getattr(link.channel, "path", "") == path:
-                return link.channel, self._doors.receive(link.setup)
+                return link.channel, link.receiving()
         return None
 
     async def close(self) -> None:

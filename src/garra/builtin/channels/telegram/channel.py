@@ -38,6 +38,8 @@ from garra.sdk.channel import (
 
 _HOOK_CHECK_S = 60.0
 _REMEMBERED = 256
+_UPDATE = 4 << 20
+"""Bytes of one update that Telegram calls us with, at most."""
 
 
 class Telegram:
@@ -52,6 +54,7 @@ class Telegram:
         self._moved: dict[str, int] = {}
         self._begun: dict[str, list[str]] = {}
         self.path = self._own.hook_path if self._own.hook_url else ""
+        self.body_limit = _UPDATE
         self.limits = Limits(
             text=self._own.text,
             unit="utf16",
@@ -143,8 +146,8 @@ class Telegram:
             pulse.alive()
             await self._ports.clock.sleep(_HOOK_CHECK_S)
 
-    async def called(self, method: str, headers: Mapping[str, str], body: bytes, receive: Receive) -> Answered:
-        """An update by webhook: the secret is compared before the body is read, and 200 says it is stored."""
+    def screen(self, method: str, headers: Mapping[str, str]) -> Answered | None:
+        """The secret stands in the head, so that nobody without it has a body read."""
         given = headers.get("x-telegram-bot-api-secret-token", "")
         secret = self._own.hook_secret
         if not secret or not hmac.compare_digest(given.encode(), secret.reveal().encode()):
@@ -153,6 +156,12 @@ class Telegram:
             return Answered(405, headers={"allow": "POST"})
         if self._me is None:
             return Answered(503, headers={"retry-after": "5"})
+        return None
+
+    async def called(self, method: str, headers: Mapping[str, str], body: bytes, receive: Receive) -> Answered:
+        """An update by webhook; 200 says that it is stored."""
+        if (refused := self.screen(method, headers)) is not None:
+            return refused
         try:
             update = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,0 +1,1 @@
+"""Any program as a chat: signed calls in, signed calls out."""
