@@ -66,7 +66,7 @@ class Place:
 Raw = Mapping[str, Any]
 
 
-def rules(account: Raw, chat: str, thread: str = "", parent: str = "", guild: str = "") -> tuple[Raw, ...]:
+def rules(account: Raw, chat: str, thread: str = "", parent: str = "", *, guild: str = "") -> tuple[Raw, ...]:
     """What the account's `groups`, `channels` and `guilds` say of a chat, closest first: its topic, itself, its parent,
     every channel, its guild, every guild, every group.
     """

@@ -35,7 +35,7 @@ def placed(config: Config, place: groups.Place) -> Sequence[Layer]:
     if not place.group:
         return groups.tools((), place) if place.guest else ()
     account = account_rules(config.channels, place.channel, place.account)
-    return groups.tools(groups.rules(account, place.chat, place.thread, place.parent, place.guild), place)
+    return groups.tools(groups.rules(account, place.chat, place.thread, place.parent, guild=place.guild), place)
 
 
 def _of(tools: ToolPolicy, provider: str, source: str) -> Iterator[Layer]:

@@ -42,7 +42,7 @@ class Account:
 
     def group(self, chat: str, thread: str = "", parent: str = "", guild: str = "") -> groups.Group:
         """The rules of one of its groups."""
-        found = groups.rules(self.raw, chat, thread, parent, guild)
+        found = groups.rules(self.raw, chat, thread, parent, guild=guild)
         return groups.group(found, held=groups.listed(self.raw, chat, parent, guild), people=self.people)
 
 

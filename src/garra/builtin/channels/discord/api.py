@@ -49,7 +49,7 @@ class Upload:
 class Api:
     """The REST of one bot."""
 
-    def __init__(self, http: Http, clock: Clock, token: Secret, root: str, via: Via = DIRECT) -> None:
+    def __init__(self, http: Http, clock: Clock, token: Secret, *, root: str, via: Via = DIRECT) -> None:
         self._http, self._clock, self._token, self._via = http, clock, token, via
         self.root = root
         self._limits: dict[str, tuple[str, float]] = {}

@@ -45,7 +45,7 @@ class Discord:
     def __init__(self, account: Account, ports: Ports) -> None:
         self._account, self._ports = account, ports
         self._own = settings(account)
-        self._api = Api(ports.http, ports.clock, self._own.token, self._own.root, self._own.via)
+        self._api = Api(ports.http, ports.clock, self._own.token, root=self._own.root, via=self._own.via)
         self._style = Style(self._own.previews, self._own.buttons)
         self._reading: Reading | None = None
         self._sent: dict[str, str] = {}

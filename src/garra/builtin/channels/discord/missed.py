@@ -16,7 +16,7 @@ _PAGE, _PAGES = 100, 10
 _TEXT = frozenset({0, 2, 5, 10, 11, 12, 13})
 
 
-async def said(world: World, api: Api, chat: str, last: Last, now_ms: int) -> AsyncIterator[dict[str, Any]]:
+async def said(world: World, api: Api, chat: str, last: Last, *, now_ms: int) -> AsyncIterator[dict[str, Any]]:
     """The messages of a chat after the last one stored, oldest first, as the gateway would have told them.
 
     At most a day back, and a thousand. A chat that is no longer shown has none. Raises LinkLost and LinkRefused.

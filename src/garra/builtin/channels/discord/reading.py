@@ -169,7 +169,7 @@ class Reading:
 
     async def _catch_up(self, chat: str, last: Last) -> None:
         parts = self._parts
-        async for message in missed.said(parts.world, parts.api, chat, last, parts.ports.clock.now_ms()):
+        async for message in missed.said(parts.world, parts.api, chat, last, now_ms=parts.ports.clock.now_ms()):
             await self._store("MESSAGE_CREATE", message, f"message:{message['id']}")
 
     async def _store(self, name: str, body: Any, mark: str) -> None:
