@@ -87,3 +87,15 @@ def test_reading_says_in_words_why_it_cannot(tmp_path: Path) -> None:
         atomic.read(path)
     with pytest.raises(Unavailable, match="cannot be read"):
         atomic.read(tmp_path)
+
+
+def test_a_file_is_made_whole_and_only_where_nothing_is(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "file"
+    assert atomic.create(path, b"one")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not atomic.create(path, b"two")
+    assert path.read_bytes() == b"one"
+    link = tmp_path / "link"
+    link.symlink_to("nowhere")
+    assert not atomic.create(link, b"three")
+    assert [found.name for found in path.parent.iterdir()] == ["file"]

@@ -41,12 +41,11 @@ from garra.domains.tools.pipeline import Pipeline
 from garra.io import lock
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
-from garra.io.files import atomic
 from garra.io.http.door import GuardedHttp
 from garra.io.process.door import Programs
 from garra.io.store.db import Database
 from garra.io.tasks import Tasks
-from garra.runs import rights
+from garra.runs import ground, rights
 from garra.runs.assemble import Assembler, Parts
 from garra.runs.drive import Driver, said
 from garra.runs.news import News
@@ -96,7 +95,7 @@ class _Calls:
 
 
 async def _find(paths: Paths, env: Environment, stack: AsyncExitStack) -> Found:
-    await asyncio.to_thread(atomic.folder, paths.state)
+    await asyncio.to_thread(ground.lay, paths, env)
     live = Live(paths, env, await asyncio.to_thread(load, paths, env))
     spawn = await stack.enter_async_context(Tasks())
     db = Database(paths.db)

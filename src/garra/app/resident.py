@@ -22,7 +22,7 @@ from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
 from garra.config.sections import Config
-from garra.core.errors import Conflict, UserError
+from garra.core.errors import Conflict, GarraError, UserError
 from garra.core.value import frozen
 from garra.domains.access.devices import Devices
 from garra.domains.models.detect import measure
@@ -47,6 +47,7 @@ from garra.io.files.root import Root
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
+from garra.runs import ground
 from garra.runs.toolbox import Toolbox
 
 log = logging.getLogger(__name__)
@@ -139,6 +140,7 @@ class _Resident:
             found, gateway, opening = await self._listen(live, way_in, sockets)
         options = Options(found=found, step=trace.step)
         house = self.house = await self.stack.enter_async_context(opened(self.paths, self.env, options))
+        await self._furnish(live.config)
         with trace.step("methods"):
             await gateway.devices.load()
             host = self._host(house, gateway, number, began)
@@ -183,6 +185,13 @@ class _Resident:
         await self._pass(gateway)
         return Found(live, db, spawn), gateway, opening
 
+    async def _furnish(self, config: Config) -> None:
+        """The default agent's workspace is there from the first start on; one that cannot be used is told each turn."""
+        try:
+            await asyncio.to_thread(ground.furnish, self.paths, config, self.clock)
+        except GarraError as fault:
+            log.warning("%s", fault.message)
+
     async def _prepare(self, house: House) -> None:
         """Load what the first turn would otherwise wait for, once the start is over."""
         await self.clock.sleep(WARM_S)
@@ -195,7 +204,7 @@ class _Resident:
         """The state folder is ours alone."""
         try:
             with atomic.writing(self.paths.state):
-                atomic.folder(self.paths.state)
+                ground.lay(self.paths, self.env)
                 held = lock.acquire(self.paths.lock, self._info(began))
         except Conflict as conflict:
             holder = (conflict.details or {}).get("holder") or {}

@@ -10,7 +10,7 @@ SHOWN = 8
 
 def check(ground: Ground) -> list[Finding]:
     snapshot, file = ground.snapshot, str(ground.paths.config_file)
-    if not snapshot.exists:
+    if not snapshot.exists or (snapshot.valid and not snapshot.parsed):
         return [Finding("config", "ok", "no configuration: the defaults serve", file, "garra onboard writes one")]
     if snapshot.valid:
         warnings = [

@@ -34,7 +34,7 @@ from garra.domains.skills.door import Door
 from garra.domains.tools.pipeline import Pipeline, Scope
 from garra.io.env import Environment
 from garra.io.files.root import Root
-from garra.runs import rights
+from garra.runs import ground, rights
 from garra.runs.drive import Messages, Setup
 from garra.runs.history import Histories
 from garra.runs.news import News
@@ -179,11 +179,9 @@ class Assembler:
         if place is None:
             folder = self.folder(agent_id)
             parts = self.parts
-            _refuse_own(folder, parts.paths)
             files = Root(str(folder), parts.paths.private)
-            marker = parts.paths.agents / agent_id / "workspace.json"
             seed = not config.agents.defaults.skip_bootstrap and parts.workspace is None
-            workspace = Workspace(files, marker, parts.clock, seed=seed)
+            workspace = ground.workspace(parts.paths, agent_id, folder, clock=parts.clock, seed=seed)
             extra = [parts.paths.expand(text) for text in config.skills.load.extra_dirs]
             skills = scan.Skills(scan.sources(folder, parts.paths.skills, extra=extra))
             place = self._places[agent_id, str(folder)] = _Place(folder, files, workspace, skills)
@@ -247,16 +245,6 @@ class Assembler:
         infos = [parts.pipeline.info(name) for name in names]
         hidden = frozenset(info.name for info in infos if info is not None and info.hidden)
         return Tools({name: mode for name, mode in modes.items() if name in names}, call, hidden)
-
-
-def _refuse_own(folder: Path, paths: Paths) -> None:
-    """Raises UserError for a workspace in which the agent would find the gateway's own files. Blocks."""
-    if "\0" in str(folder):
-        raise UserError("the workspace's path holds a NUL character; see agents.defaults.workspace")
-    real, state = folder.resolve(), paths.state.resolve()
-    if real != state and not (real.is_relative_to(state) and real.relative_to(state).parts[0] in paths.reserved):
-        return
-    raise UserError(f"{folder} is the gateway's own and no workspace; set agents.defaults.workspace to another folder")
 
 
 def _looked_up(values: Any, path: str) -> Any:

@@ -16,6 +16,7 @@ APIS = {"openai": "openai-completions", "anthropic": "anthropic-messages"}
 IGNORED = ("accept-risk", "skip-channels", "skip-skills", "skip-daemon", "skip-health", "skip-ui", "skip-search",
            "skip-hooks", "skip-bootstrap", "no-install-daemon")  # fmt: skip
 TOKEN_BYTES = 24
+CLOSED = 0o700
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -77,7 +78,7 @@ def ask(asked: argparse.Namespace, here: Place) -> None:
             asked.custom_model_id = _question("Model", "")
         elif choice == "3":
             asked.model = _question("provider/model", "")
-    if not asked.workspace and not here.paths.config_file.exists():
+    if not asked.workspace and not (here.config.get("agents") or {}).get("defaults"):
         asked.workspace = _question("Working folder", str(here.paths.state / "workspace"))
 
 
@@ -98,13 +99,17 @@ def apply(here: Place, asked: argparse.Namespace) -> dict[str, Any]:
     loaded = importlib.import_module("garra.config.load").load(here.paths, here.env)
     if not loaded.valid:
         raise UserError(f"{here.paths.config_file} is not valid; mend it first: garra doctor")
+    ground = importlib.import_module("garra.runs.ground")
     atomic = importlib.import_module("garra.io.files.atomic")
-    atomic.folder(here.paths.state)
+    with atomic.writing(here.paths.state):
+        atomic.folder(here.paths.state)
+        here.paths.state.chmod(CLOSED)
     changes = wanted(asked, loaded.resolved)
     writer = importlib.import_module("garra.config.write").Writer(here.paths, here.env)
     written = writer.patch(changes) if changes else loaded
-    workspace = here.paths.workspace("main", written.config)
-    workspace.mkdir(parents=True, exist_ok=True)
+    ground.lay(here.paths, here.env)
+    clock = importlib.import_module("garra.io.clock").SystemClock()
+    workspace = ground.furnish(here.paths, written.config, clock)
     return {
         "ok": True,
         "config": str(here.paths.config_file),

@@ -11,6 +11,7 @@ from garra.client import target
 from garra.client.target import Target, Wanted
 from garra.config.paths import Paths
 from garra.config.peek import peek
+from garra.core.errors import Unavailable
 from garra.faces.tui.backend import Backend, Port
 from garra.faces.tui.chat import Chat, Opening
 from garra.faces.tui.remote import Remote
@@ -18,6 +19,7 @@ from garra.faces.tui.theme import fitting
 from garra.io import log as logs
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
+from garra.io.files import atomic
 
 
 def show(paths: Paths, env: Environment, asked: argparse.Namespace, wanted: Wanted | None) -> int:
@@ -43,10 +45,20 @@ def first_words(paths: Paths) -> tuple[str, ...]:
     """What a person should know who talks to an agent in this window."""
     garra = f"garra --profile {paths.profile}" if paths.profile else "garra"
     alone = f"No gateway runs here, so the agent lives in this window. To keep it running: {garra} gateway run"
-    if paths.config_file.exists():
+    if settled(paths):
         return (alone,)
     new = f"Nothing is set up yet: Garra picks the model it finds and says which. To choose yourself: {garra} onboard"
     return (new, alone)
+
+
+def settled(paths: Paths) -> bool:
+    """Whether anything is configured: a first run leaves a file that says nothing."""
+    try:
+        return atomic.read(paths.config_file).strip() not in ("", "{}")
+    except FileNotFoundError:
+        return False
+    except Unavailable:
+        return True
 
 
 def outside(paths: Paths, env: Environment, wanted: Wanted) -> Port:

@@ -60,6 +60,24 @@ def write(path: Path, data: bytes, mode: int = FILE_MODE) -> None:
     _settle(path.parent)
 
 
+def create(path: Path, data: bytes, mode: int = FILE_MODE) -> bool:
+    """Make a file whole, unless something is there already: then it stays, and the answer is False. Raises OSError."""
+    if os.path.lexists(path):
+        return False
+    folder(path.parent)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.draft")
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.link(draft, path)
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+    return True
+
+
 def read(path: Path, limit: int = 16 << 20) -> str:
     """A text file. Raises FileNotFoundError; Unavailable with one line when it cannot be read or is no text."""
     try:
