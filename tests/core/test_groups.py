@@ -112,7 +112,7 @@ SERVER: dict[str, Any] = {
 @pytest.mark.req("CH-24")
 def test_a_server_has_rules_and_its_channels_have_closer_ones() -> None:
     def at(chat: str, guild: str, parent: str = "") -> Any:
-        found = rules(SERVER, chat, "", parent, guild)
+        found = rules(SERVER, chat, "", parent, guild=guild)
         return group(found, held=True, people=lambda each: People(frozenset(each)))
 
     first = at("11", "1")

@@ -67,7 +67,7 @@ class Spoken:
     def rights(self) -> str:
         """Messages that may share a run have the same: place, tools, and what holds for one message alone."""
         address, place = self.event.address, self.place
-        near = groups.rules(self.judged.account.raw, address.chat, address.thread, address.parent, address.guild)
+        near = groups.rules(self.judged.account.raw, address.chat, address.thread, address.parent, guild=address.guild)
         tools = repr(groups.tools(near, place)) if place.guest else ""
         where = (address.channel, address.account, address.chat, address.thread)
         return "\x1f".join((*where, tools, self.model or "", self.thinking or ""))
