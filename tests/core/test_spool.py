@@ -120,6 +120,12 @@ def test_a_full_queue_loses_the_bots_own_first_oldest_first(queue: list[Waiting]
     assert list(gone) == (own + people)[: len(gone)]
 
 
+def test_who_floods_a_full_queue_pushes_out_nobody_else() -> None:
+    queue = [Waiting("ann", own=False, sender="1"), *(Waiting(f"m{n}", own=False, sender="2") for n in range(5))]
+    assert evicted(queue, 3) == ("m0", "m1", "m2")
+    assert evicted(queue, 1) == ("m0", "m1", "m2", "m3", "ann")
+
+
 def test_a_name_tells_when_and_is_the_only_one() -> None:
     one = spool.name(NOW, "telegram", "main", "7", "message", "1")
     assert one == spool.name(NOW, "telegram", "main", "7", "message", "1")

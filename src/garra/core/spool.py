@@ -171,19 +171,29 @@ def resumed(state: OutboxState, *, idempotent: bool) -> OutboxState:
 
 @frozen
 class Waiting:
-    """One message of a full queue; `own`: the bot said it itself."""
+    """One message of a full queue. `own`: the bot said it itself; `sender` is who said it, by id."""
 
     id: str
     own: bool
+    sender: str = ""
 
 
 def evicted(queue: Sequence[Waiting], cap: int) -> tuple[str, ...]:
-    """Which of `queue`, oldest first, go when only `cap` may stay: the bot's own first, then people's, oldest first."""
+    """Which of `queue`, oldest first, go when only `cap` may stay: the bot's own first, oldest first, then each time
+    the oldest of whoever has most waiting. So one who floods a chat pushes out nobody but themselves.
+    """
     over = len(queue) - cap
     if over <= 0:
         return ()
-    order = sorted(queue, key=lambda waiting: not waiting.own)
-    return tuple(waiting.id for waiting in order[:over])
+    gone = [waiting.id for waiting in queue if waiting.own][:over]
+    people: dict[str, list[tuple[int, str]]] = {}
+    for place, waiting in enumerate(queue):
+        if not waiting.own:
+            people.setdefault(waiting.sender, []).append((place, waiting.id))
+    while len(gone) < over:
+        loudest = max(people.values(), key=lambda waits: (len(waits), -waits[0][0] if waits else 0))
+        gone.append(loudest.pop(0)[1])
+    return tuple(gone)
 
 
 _DIGITS: Final = "0123456789abcdefghjkmnpqrstvwxyz"

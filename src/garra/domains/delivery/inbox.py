@@ -62,7 +62,11 @@ _INSERT: Final = (
     " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING RETURNING seq"
 )
 _SAME: Final = "SELECT id FROM inbox WHERE channel=? AND account=? AND chat=? AND event=? AND event_id=?"
-_QUEUE: Final = "SELECT id, own FROM inbox WHERE state='pending' AND channel=? AND account=? AND chat=? ORDER BY seq"
+_LONG: Final = "SELECT count(*) FROM inbox WHERE state='pending' AND channel=? AND account=? AND chat=?"
+_QUEUE: Final = (
+    "SELECT id, own, json_extract(body, '$.sender.id') FROM inbox"
+    " WHERE state='pending' AND channel=? AND account=? AND chat=? ORDER BY seq"
+)
 _EVENT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 Once = tuple[str, str, str, str, str]
@@ -178,8 +182,10 @@ class Inbox:
         return int(stored[0]), row.id, self._evict(connection, row, once)
 
     def _evict(self, connection: Connection, row: InboxRow, once: Once) -> list[str]:
-        queue = [Waiting(str(found), bool(own)) for found, own in connection.execute(_QUEUE, once[:3])]
-        lost = evicted(queue, self._cap)
+        if connection.execute(_LONG, once[:3]).fetchone()[0] <= self._cap:
+            return []
+        rows = connection.execute(_QUEUE, once[:3])
+        lost = evicted([Waiting(str(found), bool(own), str(sender)) for found, own, sender in rows], self._cap)
         for row_id in lost:
             move(connection, "bury", row_id, row.received_at, why=f"over {self._cap} messages of its chat were waiting")
         return list(lost)
