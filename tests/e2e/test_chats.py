@@ -147,3 +147,54 @@ async def test_a_file_of_words_reaches_the_model(tmp_path: Path) -> None:
         telegram.push({"message": message})
         await until(lambda: model.asked("when is it?"))
         assert model.asked("the meeting is at noon"), program.log()
+
+
+@pytest.mark.req("MSG-11")
+async def test_the_model_is_told_who_it_is_what_it_may_do_and_what_was_said_before(tmp_path: Path) -> None:
+    place = tmp_path / "state" / "workspace"
+    for name, words in {
+        "AGENTS.md": "Rules: be brief.",
+        "SOUL.md": "Your soul is calm.",
+        "USER.md": "Your person is Ann.",
+        "MEMORY.md": "The cat is called Tom.",
+        "skills/tides/SKILL.md": "---\nname: tides\ndescription: Reads tide tables.\n---\nLook at the sea.",
+    }.items():
+        file = place / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(words)
+    async with running(tmp_path) as (program, model, telegram):
+        telegram.say(FRIEND, "first question")
+        await until(lambda: len(telegram.shown(FRIEND)) == 1)
+        telegram.say(FRIEND, "second question")
+        await until(lambda: len(telegram.shown(FRIEND)) == 2)
+        first, last = model.requests[0].body, model.requests[-1].body
+        system, *said = last["messages"]
+        assert system["role"] == "system"
+        places = [system["content"].index(words) for words in ("be brief", "is calm", "is Ann", "called Tom")]
+        assert places == sorted(places)
+        assert "Reads tide tables." in system["content"]
+        assert "Look at the sea." not in system["content"]
+        assert [message["role"] for message in said] == ["user", "assistant", "user"]
+        assert "first question" in str(said[0])
+        assert {"read", "write", "exec"} <= {tool["function"]["name"] for tool in last["tools"]}
+        assert (system, last["tools"]) == (first["messages"][0], first["tools"]), program.log()
+
+
+@pytest.mark.req("ONE-01")
+async def test_one_process_owns_the_chats_and_asking_twice_sends_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as (program, _, telegram):
+        telegram.say(FRIEND, "hello")
+        await until(lambda: telegram.shown(FRIEND))
+        code, _, err = await program.run("gateway", "run", "--port", "0")
+        assert code != 0
+        assert "gateway" in err
+        wish = {"to": str(FRIEND), "channel": "telegram", "message": "the tide is in", "idempotencyKey": "once"}
+        async with program.client() as one, program.client() as other:
+            answers = await asyncio.gather(one.call("send", wish), other.call("send", wish))
+        assert answers[0]["messageId"] == answers[1]["messageId"]
+        async with program.client() as later:
+            again = await later.call("send", wish)
+            await later.call("health")
+        assert again["messageId"] == answers[0]["messageId"]
+        assert telegram.shown(FRIEND).count("the tide is in") == 1
+        assert not [event for event in later.events if event["event"] in ("chat", "agent")]
