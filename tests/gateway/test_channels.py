@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from garra.core.errors import Unavailable
 from garra.domains.delivery.accounts import Setup
 from garra.domains.delivery.link import Doors
 from garra.domains.delivery.links import Links
@@ -39,9 +40,14 @@ class Toy:
     async def send(self, message: Outbound) -> str:
         return "1"
 
-    path = "/toy-hook"
+    path, body_limit = "/toy-hook", 5_000_000
+
+    def screen(self, method: str, headers: Mapping[str, str]) -> Answered | None:
+        return Answered(401) if "x-who" not in headers else None
 
     async def called(self, method: str, headers: Mapping[str, str], body: bytes, receive: Receive) -> Answered:
+        if body == b"too much for the disk":
+            raise Unavailable("the disk is full")
         return Answered(200, headers["x-who"].encode() + b" " + body, {"x-toy": method})
 
     def inspect(self) -> dict[str, Any]:
@@ -120,8 +126,18 @@ async def test_a_platform_may_call_a_channel_that_runs(tmp_path: Path) -> None:
         assert (told.status_code, told.content, told.headers["x-toy"]) == (200, b"me news", "POST")
         assert (await http.post("/toy-hook", content=b"x" * (5 << 20))).status_code == 413
         assert (await http.post("/other-hook", content=b"news")).status_code == 404
+        lost = await http.post("/toy-hook", content=b"too much for the disk")
+        assert (lost.status_code, lost.headers["retry-after"]) == (503, "5")
         await links.stop("toy")
         assert (await http.post("/toy-hook", content=b"news")).status_code == 404
+
+
+async def test_a_call_without_a_chance_has_no_body_read(tmp_path: Path) -> None:
+    async with kept(tmp_path, setup()) as (gateway, _):
+        reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+        writer.write(b"POST /toy-hook HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000000\r\n\r\n")
+        assert (await reader.readline()).split()[1] == b"401"
+        writer.transport.abort()
 
 
 async def test_without_channels_there_is_nothing_to_show(tmp_path: Path) -> None:
