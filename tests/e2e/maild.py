@@ -61,14 +61,14 @@ class Dovecot:
         with suppress(LookupError, OSError):
             shutil.chown(mail, "mail", "mail")
         lines = [
-            f"base_dir={folder}/run", f"log_path={folder}/log", "protocols=imap lmtp", "listen=127.0.0.1", "ssl=no",
+            f"base_dir={folder}/run", f"log_path={folder}/log", "protocols=imap lmtp", "listen=127.0.0.1",
             "disable_plaintext_auth=no", f"mail_location=maildir:{mail}/%u", "first_valid_uid=1",
             "passdb {", " driver=static", f" args=password={PASSWORD}", "}",
             "userdb {", " driver=static", f" args=uid=mail gid=mail home={mail}/%u", "}",
             "service imap-login {", " inet_listener imap {", f"  port={self.imap}", " }",
             " inet_listener imaps {", "  port=0", " }", "}",
             "service lmtp {", " inet_listener lmtp {", f"  port={self.lmtp}", " }", "}",
-            "protocol lmtp {", " auth_username_format=%Lu", "}", *more,
+            *(more or ("ssl=no",)),
         ]  # fmt: skip
         self.file = folder / "dovecot.conf"
         self.file.write_text("\n".join(lines) + "\n")

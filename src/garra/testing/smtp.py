@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import re
 import ssl
 from collections.abc import Awaitable, Callable
@@ -43,6 +44,8 @@ class SmtpServer:
         for writer in tuple(self._open):
             writer.transport.abort()
         await asyncio.sleep(0)
+        if self.tls is not None:
+            gc.collect()  # a writer under TLS closes itself when it is collected, and must not outlive its loop
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)

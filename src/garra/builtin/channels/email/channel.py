@@ -90,7 +90,7 @@ class Email:
         except Unavailable as fault:
             raise LinkLost(fault.message) from None
         finally:
-            self._ports.spawn(asyncio.to_thread(box.close), f"mailbox {self._account.id} closes")
+            box.close()
 
     # ---- sending
 

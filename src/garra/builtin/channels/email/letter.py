@@ -127,7 +127,8 @@ def _senders(message: Message, heads: tuple[tuple[str, str], ...]) -> Iterator[t
     try:
         for raw, header in zip(_all(heads, "from"), message.get_all("from") or (), strict=True):
             found = getattr(header, "addresses", ())
-            if not found or _PLAIN.sub("", raw).count("@") != len(found):
+            grouped = any(group.display_name for group in getattr(header, "groups", ()))
+            if not found or grouped or _PLAIN.sub("", raw).count("@") != len(found):
                 yield "", ""
             for one in found:
                 yield (one.addr_spec if one.username and one.domain else ""), one.display_name

@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -70,17 +70,6 @@ class _Wired(imaplib.IMAP4):
         self._command_complete("IDLE", tag)
 
 
-@contextmanager
-def _translated(host: str, turn: threading.Lock) -> Iterator[None]:
-    """One call: the library's faults as LinkLost, with the server's own words."""
-    try:
-        with turn:
-            yield
-    except (imaplib.IMAP4.error, OSError, EOFError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise LinkLost(f"the mail server {host} " + (f"fails: {said}" if said else "broke the connection")) from None
-
-
 class Mailbox:
     """One connection, in one folder."""
 
@@ -90,10 +79,8 @@ class Mailbox:
         self._wire: _Wired | None = None
         self._client: Any = None
         self._tag = b""
+        self._over = False
         self.more = False
-
-    def _call(self) -> AbstractContextManager[None]:
-        return _translated(self._server.host, self._turn)
 
     def enter(self, folder: str, trust: ssl.SSLContext | None, *, readonly: bool) -> Facts:
         """Greet, agree on TLS where it comes midway, log in, open the folder. Raises LinkLost and LinkRefused."""
@@ -217,13 +204,36 @@ class Mailbox:
             self._client.noop()
 
     def close(self) -> None:
-        """End what still runs in a thread, wait for that, and let the connection go."""
+        """Hang up, without waiting: a call that still runs in a thread ends by it, and lets the connection go."""
+        self._over = True
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
-        with self._turn, contextlib.suppress(OSError):
-            if self._wire is not None:
+        if self._turn.acquire(blocking=False):
+            self._let_go()
+            self._turn.release()
+
+    def _let_go(self) -> None:
+        with contextlib.suppress(OSError):
+            if self._wire is not None and hasattr(self._wire, "sock"):
                 self._wire.shutdown()
             self._sock.close()
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """One call: the library's faults as LinkLost, with the server's own words."""
+        host = self._server.host
+        with self._turn:
+            try:
+                if self._over:
+                    raise EOFError("hung up")
+                yield
+            except (imaplib.IMAP4.error, OSError, EOFError) as error:
+                said = " ".join(str(error).split())[:200]
+                told = f"fails: {said}" if said else "broke the connection"
+                raise LinkLost(f"the mail server {host} {told}") from None
+            finally:
+                if self._over:
+                    self._let_go()
 
     def _news(self) -> bool:
         return self._imap.untagged_responses.pop("EXISTS", None) is not None

@@ -18,6 +18,7 @@ from garra.sdk.channel import File, Outbound, SendFailed
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 _ID = re.compile(r"^[\x21-\x3b\x3d\x3f-\x7e]{1,900}$")
 _AGAIN = re.compile(r"^\s*(?:re|aw|sv|antw|回复|答复)\s*(?:\[\d+\])?\s*[:：]\s*", re.IGNORECASE)
+_ASCII = policy.SMTP.clone(cte_type="7bit")  # not every server on the way takes eight bits
 SUBJECT = 200
 FIRST_LINE = 60
 
@@ -53,7 +54,7 @@ def compose(message: Outbound, own: From, thread: Thread, files: Sequence[tuple[
     text = "\n".join([message.text, *_buttons(message)]).strip("\n")
     if not text.strip() and not files:
         raise SendFailed("refused", "there is nothing to send")
-    mail = EmailMessage(policy=policy.SMTP)
+    mail = EmailMessage(policy=_ASCII)
     mail["From"] = Mailbox(_line(own.name), addr_spec=own.address)
     mail["To"] = Mailbox(addr_spec=to)
     answers = _answered(message, thread)
