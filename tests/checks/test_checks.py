@@ -130,6 +130,23 @@ def test_the_model_its_provider_and_its_key(here: Installation) -> None:
     assert fine.what == "own/anything is chosen, and there is a key for it (it was not asked)"
 
 
+def test_a_model_may_be_named_by_its_alias_or_be_a_file(here: Installation, tmp_path: Path) -> None:
+    def found(ref: str) -> Finding:
+        defaults = {"model": {"primary": ref}, "models": {"own/anything": {"alias": "Fast"}}}
+        here.write(json.dumps({**OWN, "agents": {"defaults": defaults}}))
+        return here.found("model")[0]
+
+    assert found("fast").level == "ok"
+    fault = found("slow")
+    assert (fault.level, "write it as provider/model" in fault.what) == ("bad", True)
+    file = tmp_path / "small.gguf"
+    assert (found(str(file)).level, "No such file" in found(str(file)).what) == ("bad", True)
+    file.write_bytes(b"text")
+    assert "is no GGUF model file" in found(str(file)).what
+    file.write_bytes(b"GGUF")
+    assert "a model file on this machine" in found(str(file)).what
+
+
 def test_a_key_that_names_an_absent_variable(here: Installation) -> None:
     providers = {"acme": {"baseUrl": "http://x/v1", "apiKey": "${ACME_API_KEY}", "models": []}}
     model = {"agents": {"defaults": {"model": {"primary": "acme/acme-large"}}}}

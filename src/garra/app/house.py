@@ -197,7 +197,7 @@ class _Building:
 
     async def gather_tools(self) -> None:
         live = self.live
-        tools = _Tools(self.plugins, await asyncio.to_thread(self.plugins.tools))
+        tools = _Brought(self.plugins, self.models, await asyncio.to_thread(self.plugins.tools))
         self.stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, self.paths, self.spawn)))
         self.pipeline = Pipeline(lambda: tools.now, lambda scope: rights.layers(live.config, scope), self.clock)
         self.supervisor = Supervisor(
@@ -260,12 +260,12 @@ def _providers(plugins: Registry) -> tuple[Provider, ...]:
     return (*catalog.shipped(), *known.providers(plugins.of("provider")))
 
 
-class _Tools:
-    """The tools of the plugins that are on; a plugin switched on while the program runs is taken up."""
+class _Brought:
+    """The tools and providers of the plugins that are on; a plugin switched on while the program runs is taken up."""
 
-    def __init__(self, plugins: Registry, now: list[Tool]) -> None:
+    def __init__(self, plugins: Registry, models: Models, now: list[Tool]) -> None:
         self.now = now
-        self._plugins = plugins
+        self._plugins, self._models = plugins, models
 
     def follow(self, old: Config, new: Config, paths: Paths, spawn: Tasks) -> None:
         if old.plugins != new.plugins:
@@ -274,6 +274,7 @@ class _Tools:
     async def _again(self, paths: Paths, config: Config) -> None:
         await asyncio.to_thread(known.scan, self._plugins, paths, config)
         self.now = await asyncio.to_thread(self._plugins.tools)
+        self._models.know(await asyncio.to_thread(_providers, self._plugins))
 
 
 def _runs(

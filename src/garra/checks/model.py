@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from garra.checks.finding import Finding, Ground
-from garra.core.errors import RunFailed
-from garra.domains.models import catalog, keys
+from garra.core.errors import NotFound, RunFailed, Unavailable
+from garra.domains.models import catalog, keys, weights
 from garra.domains.models.catalog import Entry
+from garra.domains.models.names import Names, is_file
 from garra.domains.plugins import known
 
 WHERE = "agents.defaults.model.primary"
@@ -23,15 +24,30 @@ def check(ground: Ground) -> list[Finding]:
                 "model", "ok", "no model is set: the first turn picks one and says which", WHERE, "garra models set"
             )
         ]
-    entries = catalog.entries(config, (*catalog.shipped(), *known.brought(ground.paths, config)))
-    provider, _, model = primary.partition("/")
-    entry = entries.get(provider)
+    providers = (*catalog.shipped(), *known.brought(ground.paths, config))
+    named = Names(config, catalog.entries(config, providers), providers)
+    try:
+        provider, model = named.meant(primary)
+    except NotFound as fault:
+        return [Finding("model", "bad", f"{primary}: {fault.message}", WHERE, "garra models list --all")]
+    if is_file(model):
+        return [_file(primary, model)]
+    entry = named.entries.get(provider)
     if entry is None:
         how = f"garra models list --all shows what there is; or declare models.providers.{provider}"
         return [Finding("model", "bad", f"{primary}: no provider is called {provider}", WHERE, how)]
     lacking, doubt = _key(ground, primary, entry), _listed(primary, model, entry)
     well = Finding("model", "ok", f"{primary} is chosen, and there is a key for it (it was not asked)", WHERE)
     return [*lacking, *doubt] or [well]
+
+
+def _file(primary: str, model: str) -> Finding:
+    """A model file of one's own: whether it can be read, and is one."""
+    try:
+        weights.own_file(model)
+    except Unavailable as fault:
+        return Finding("model", "bad", f"{primary}: {fault.message}", WHERE, "write where the file is")
+    return Finding("model", "ok", f"{primary} is chosen, a model file on this machine", WHERE)
 
 
 def _key(ground: Ground, primary: str, entry: Entry) -> list[Finding]:

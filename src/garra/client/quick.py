@@ -17,6 +17,8 @@ from garra.io.clock import SystemClock
 PROTOCOL = 4
 CALL_S = 30.0
 CONNECT_S = 10.0
+STRANGERS = frozenset({"DEVICE_IDENTITY_REQUIRED", "AUTH_TOKEN_MISSING", "AUTH_TOKEN_MISMATCH"})
+"""Codes with which a gateway turns somebody away whom its token would let in."""
 
 
 class Refused(GarraError):
@@ -66,9 +68,9 @@ class Gateway:
         self._line = WebSocket(target.url, timeout_s)
         try:
             self.hello = self._connect(target, list(scopes), timeout_s)
-        except GarraError:
+        except GarraError as fault:
             self._line.close()
-            raise
+            raise _explained(fault, target) from None
 
     def __enter__(self) -> Gateway:
         return self
@@ -127,6 +129,17 @@ class Gateway:
         except ValueError as error:
             raise fault("closed", f"the gateway at {self._line.url} sent what is no JSON") from error
         return frame if isinstance(frame, dict) else {}
+
+
+def _explained(fault: GarraError, target: Target) -> GarraError:
+    """A refusal at the door with what a person can do: the gateway may be another's than this configuration's."""
+    code = (fault.details or {}).get("code")
+    if not isinstance(fault, Refused) or code not in STRANGERS:
+        return fault
+    shown = "does not take the token that it was shown" if target.auth else "wants to know who asks"
+    remedy = f"the gateway at {target.url} {shown}; give its own: --token TEXT, or the variable GARRA_GATEWAY_TOKEN"
+    said = {"code": fault.code, "message": f"{fault.message}: {remedy}", "retryable": fault.retryable}
+    return Refused({**said, "details": fault.details})
 
 
 def call(

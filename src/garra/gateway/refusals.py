@@ -34,6 +34,7 @@ HINTS: Final[dict[Reason, str]] = {
     "scope-upgrade": "Review the requested scopes, then approve the pending upgrade.",
     "metadata-upgrade": "Review the refreshed device details, then approve the pending request.",
 }
+HOW_IN: Final = "Show this gateway's token (gateway.auth.token of its configuration), or connect as a paired device."
 WORDS: Final = {
     "AUTH_TOKEN_MISSING": ("token_missing", "gateway token missing (provide gateway auth token)"),
     "AUTH_TOKEN_MISMATCH": ("token_mismatch", "gateway token mismatch (provide gateway auth token)"),
@@ -99,7 +100,8 @@ def device(flaw: str) -> Turned:
 
 def device_required() -> Turned:
     """Neither a credential nor a device."""
-    return Turned(NotPaired("device identity required", details={"code": "DEVICE_IDENTITY_REQUIRED"}))
+    details = {"code": "DEVICE_IDENTITY_REQUIRED", "remediationHint": HOW_IN}
+    return Turned(NotPaired("device identity required", details=details))
 
 
 def ui_device_required() -> Turned:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from garra.core import modelref
 from garra.core.errors import Failure, FailureKind, GarraError, NotFound
 from garra.core.messages import Assistant
 from garra.core.thinking import levels
@@ -16,6 +15,7 @@ from garra.core.value import frozen
 from garra.domains.models import catalog, keys
 from garra.domains.models.call import Call, Ports
 from garra.domains.models.catalog import Entry
+from garra.domains.models.names import Names
 from garra.sdk.model import EventStream, Model, ModelRequest, Warms
 from garra.sdk.provider import Provider
 from garra.sdk.stream import Stream
@@ -68,6 +68,10 @@ class Models:
             self._entries = (config, catalog.entries(config, self._known))
         return self._entries[1]
 
+    def know(self, known: tuple[Provider, ...]) -> None:
+        """Other providers are in the box from now on: a plugin that brings one was switched on or off."""
+        self._known, self._entries = known, None
+
     def provider(self, name: str) -> str:
         """The id of the provider that `name` means, which may be another name of it. Raises NotFound."""
         return self._entry(name).provider.id
@@ -89,7 +93,7 @@ class Models:
             raise NotFound(
                 "no model is set: set a provider's key, or choose one with `garra models set PROVIDER/MODEL`"
             )
-        provider, model_id = self._named(text)
+        provider, model_id = self._names().meant(text)
         model = self._model(self._entry(provider), model_id)
         if not model.base_url and model.api != "local":
             raise NotFound(f"provider {provider} has no address: set models.providers.{provider}.baseUrl")
@@ -154,55 +158,14 @@ class Models:
         stream.start(self._ports.spawn, lambda: call.run(request), f"call {model.ref}")
         return stream
 
-    def _named(self, text: str) -> modelref.Ref:
-        """The provider and model that `text` means."""
-        alias = next(
-            (
-                name
-                for name, setting in self._config().agents.defaults.models.items()
-                if setting.alias and setting.alias.lower() == text.strip().lower()
-            ),
-            text,
-        )
-        if alias.endswith(".gguf") and alias.startswith(("/", "~", ".")):
-            return modelref.Ref("local", alias)
-        ref = modelref.split(alias)
-        if ref.provider:
-            return modelref.Ref(self._canonical(ref.provider), ref.model or self._default(ref.provider))
-        holders = [name for name, entry in self.entries().items() if ref.model in entry.listed()]
-        if len(holders) == 1:
-            return modelref.Ref(holders[0], ref.model)
-        if self._canonical(ref.model) in self.entries():
-            return modelref.Ref(self._canonical(ref.model), self._default(ref.model))
-        hint = (
-            f"it may be {', '.join(f'{name}/{ref.model}' for name in holders)}"
-            if holders
-            else "see `garra models list`"
-        )
-        raise NotFound(f"no model {text!r}: write it as provider/model; {hint}")
-
-    def _default(self, provider: str) -> str:
-        entry = self._entry(self._canonical(provider))
-        chosen = entry.provider.default or next(iter(entry.listed()), "")
-        if not chosen:
-            raise NotFound(f"provider {provider} has no default model: write {provider}/MODEL")
-        return chosen
-
-    def _canonical(self, provider: str) -> str:
-        name = provider.lower()
-        if name in self.entries():
-            return name
-        return next((known.id for known in self._known if name in known.aliases), name)
+    def _names(self) -> Names:
+        return Names(self._config(), self.entries(), self._known)
 
     def _entry_or_none(self, provider: str) -> Entry | None:
         return self.entries().get(provider)
 
     def _entry(self, provider: str) -> Entry:
-        entry = self._entry_or_none(self._canonical(provider))
-        if entry is None:
-            known = ", ".join(sorted(self.entries()))
-            raise NotFound(f"no provider {provider!r}; there are {known}. Add one under models.providers")
-        return entry
+        return self._names().entry(provider)
 
 
 def _row(model: Model, entry: Entry, alias: str, *, available: bool) -> Row:

@@ -68,7 +68,7 @@ class LocalWeights:
 
     async def path(self, model: str) -> str:
         if model.endswith(".gguf") or "/" in model:
-            return await asyncio.to_thread(_own_file, model)
+            return await asyncio.to_thread(own_file, model)
         sheet = await asyncio.to_thread(named, model)
         found = await asyncio.to_thread(self.find, sheet)
         if found is None:
@@ -152,7 +152,8 @@ def _size(path: Path) -> int | None:
         return None
 
 
-def _own_file(model: str) -> str:
+def own_file(model: str) -> str:
+    """Where a model file of the owner's is. Raises Unavailable when it cannot be read or is none. Blocks."""
     path = Path(model).expanduser()
     try:
         with path.open("rb") as file:
