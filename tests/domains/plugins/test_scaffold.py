@@ -50,6 +50,8 @@ def test_a_new_provider_is_read_without_code(tmp_path: Path) -> None:
         ("tool", "../x", "is no name"),
         ("tool", "X", "is no name"),
         ("tool", "apply-patch", "there is a built-in tool apply_patch"),
+        ("provider", "openai", "there is a built-in provider openai"),
+        ("provider", "kimi", "there is a built-in provider kimi"),
     ],
 )
 def test_what_cannot_be_begun(tmp_path: Path, kind: str, name: str, says: str) -> None:

@@ -58,6 +58,13 @@ def providers(plugins: Iterable[Plugin]) -> tuple[Provider, ...]:
     return tuple(_readable(plugin for plugin in plugins if plugin.manifest.kind == "provider"))
 
 
+def box_providers() -> frozenset[str]:
+    """The ids and other names of the providers in the box. Blocks: reads files."""
+    files = sorted((discover.box() / "providers").glob("*.toml"))
+    found = [parse(file.read_text("utf-8"), file.name) for file in files]
+    return frozenset(name for provider in found for name in (provider.id, *provider.aliases))
+
+
 def builtin_tools() -> frozenset[str]:
     """The names of the tools in the box. Blocks: reads manifests."""
     box = [item for item in discover.bundled(discover.box()) if isinstance(item, Plugin)]

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 
 from garra.core.errors import Conflict, UserError
-from garra.domains.plugins.known import builtin_tools
+from garra.domains.plugins.known import box_providers, builtin_tools
 
 KINDS = ("tool", "provider")
 _NAME = re.compile(r"^[a-z][a-z0-9-]{0,39}$")
@@ -22,6 +22,11 @@ def write(kind: str, name: str, folder: Path) -> list[Path]:
     if kind == "tool" and name.replace("-", "_") in builtin_tools():
         raise Conflict(
             f"there is a built-in tool {name.replace('-', '_')}, which would hide yours; choose another name"
+        )
+    if kind == "provider" and name in box_providers():
+        raise Conflict(
+            f"there is a built-in provider {name}, which yours would change; choose another name, or set what differs "
+            f"under models.providers.{name}"
         )
     if folder.exists():
         raise Conflict(f"{folder} is there already; choose another name, or remove it")
