@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from garra.testing.telegram import TelegramServer
+from garra.testing.telegram import Fault, TelegramServer
 from tests.e2e.outside import logged, until
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
 
@@ -95,3 +95,18 @@ async def test_another_bot_in_the_account_is_heard_from_its_first_message(tmp_pa
         for text in ("three", "four"):
             await here.answered(other, text)
         assert json.dumps(here.telegram.shown(OWNER)).count("pong") == 2
+
+
+async def test_a_token_from_a_file_is_in_no_log(tmp_path: Path) -> None:
+    async with strict_model() as model, TelegramServer(token="700000:of-a-file") as telegram:
+        (tmp_path / "token").write_text(telegram.token)
+        bot = {"tokenFile": str(tmp_path / "token"), "apiRoot": telegram.url, "allowFrom": [OWNER]}
+        async with resident(tmp_path, model.url, {"channels": {"telegram": bot}}) as program:
+            telegram.say(OWNER, "hello")
+            await until(lambda: telegram.shown(OWNER))
+            telegram.fail("*", Fault(500, f"bad token {telegram.token}", times=3))
+            seen = len(telegram.calls)
+            telegram.say(OWNER, "and now?")
+            await until(lambda: len(telegram.calls) > seen + 3, 20)
+            assert "bad token ***" in logged(program)
+            assert telegram.token not in logged(program)

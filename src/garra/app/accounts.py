@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from urllib.parse import quote
 from garra.config.load import Snapshot, load
 from garra.config.paths import Paths
 from garra.core.errors import UserError
+from garra.core.secret import Secret
 from garra.domains.delivery.accounts import LinkKey, Outside, Setup, setups
 from garra.domains.plugins import known, packages
 from garra.domains.plugins.discover import Plugin
@@ -35,6 +36,20 @@ def configured(plugins: Iterable[Plugin], snapshot: Snapshot, env: Mapping[str, 
                 lacking = lacking or packages.needed(plugin)
                 found += [replace(each, label=plugin.manifest.name, fault=each.fault or lacking) for each in listed]
     return found
+
+
+def secrets(found: Iterable[Setup]) -> tuple[str, ...]:
+    """The credentials of these accounts, wherever they stand: in the configuration, the environment or a file."""
+    return tuple(sorted({text for setup in found for text in _revealed(setup.account.settings)}))
+
+
+def _revealed(value: Any) -> Iterator[str]:
+    if isinstance(value, Secret):
+        if value:
+            yield value.reveal()
+    elif isinstance(value, Mapping):
+        for below in value.values():
+            yield from _revealed(below)
 
 
 def folder(paths: Paths, key: LinkKey) -> Path:

@@ -70,10 +70,14 @@ class Bookmark:
 
 
 class Channels:
-    """Everything about chats that one process owns. `start` once the gateway stands; `rest`, then `close`."""
+    """Everything about chats that one process owns. `start` once the gateway stands; `rest`, then `close`.
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    `hide` is told the accounts' credentials, which the log must never show.
+    """
+
+    def __init__(self, house: House, hide: Callable[[Sequence[str]], None]) -> None:
+        self._house, self._hide = house, hide
+        self._credentials: tuple[str, ...] = ()
         db, clock, spawn = house.db, house.clock, house.spawn
         self.inbox, self.outbox, timeline = Inbox(db, clock), Outbox(db, clock), Timeline(db, clock)
         self._ledger = Ledger(db, self.inbox, self.outbox, timeline)
@@ -164,6 +168,8 @@ class Channels:
         house = self._house
         plugins = house.plugins.of("channel")
         found = await asyncio.to_thread(accounts.configured, plugins, house.live.snapshot, house.env)
+        self._credentials, self._blots = accounts.secrets(found), (None, str)
+        self._hide(self._credentials)
         await asyncio.to_thread(accounts.furnish, house.paths, plugins, found)
         await self._arrivals.expect(plugins, found)
         return found
@@ -203,7 +209,7 @@ class Channels:
     def _clean(self, text: str) -> str:
         snapshot = self._house.live.snapshot
         if self._blots[0] is not snapshot:
-            self._blots = snapshot, redact.cleaner(view.known_secrets(snapshot))
+            self._blots = snapshot, redact.cleaner((*view.known_secrets(snapshot), *self._credentials))
         return self._blots[1](text)
 
     def _tell(self, key: LinkKey, text: str) -> None:

@@ -44,6 +44,7 @@ from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.files import atomic
 from garra.io.files.root import Root
+from garra.io.log import Log
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
@@ -125,7 +126,7 @@ class _Resident:
             held = await asyncio.to_thread(self._lock, began)
         with trace.step("config"):
             live = Live(self.paths, self.env, await asyncio.to_thread(load, self.paths, self.env))
-            self._log(live)
+            kept = self._log(live)
         with trace.step("auth"):
             spare = door.new_token()
             way_in = self._door(live.config, spare)
@@ -148,7 +149,7 @@ class _Resident:
             opening.app = application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry))
             await gateway.health.refresh()
         with trace.step("channels"):
-            channels = self.channels = Channels(house)
+            channels = self.channels = Channels(house, kept.also)
             host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
             self.stack.callback(pairing.watch(host))
             await channels.start()
@@ -220,13 +221,15 @@ class _Resident:
     def _info(self, began: int) -> dict[str, Any]:
         return {"pid": os.getpid(), "startedAt": began, "version": __version__, "stateDir": str(self.paths.state)}
 
-    def _log(self, live: Live) -> None:
+    def _log(self, live: Live) -> Log:
         level = "debug" if self.overrides.verbose else live.config.logging.level
-        self.stack.callback(logbook.opened(live, level, stderr=True).close)
+        kept = logbook.opened(live, level, stderr=True)
+        self.stack.callback(kept.close)
         for issue in live.snapshot.issues:
             log.error("%s: %s", issue.path or self.paths.config_file, issue.message)
         if complaint := logbook.complaint(live):
             log.error("%s", complaint)
+        return kept
 
     async def _pass(self, gateway: Gateway) -> None:
         """Hand a token that stands in no configuration to this owner's own programs; no file holds it."""

@@ -47,13 +47,15 @@ class Bounds:
 
 
 class Log(logging.Handler):
-    """The log of this process. `hide` tells it which texts must never be written; `close` ends it."""
+    """The log of this process. `hide` and `also` tell it which texts must never be written; `close` ends it."""
 
     def __init__(self, folder: Path, bounds: Bounds, *, stderr: bool) -> None:
         super().__init__()
         self._folder = folder
         self._bounds = bounds
         self._stderr = stderr
+        self._known: tuple[str, ...] = ()
+        self._more: tuple[str, ...] = ()
         self._clean: Callable[[str], str] = cleaner(())
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
@@ -61,7 +63,13 @@ class Log(logging.Handler):
 
     def hide(self, secrets: Iterable[str]) -> None:
         """From now on these texts are blotted out, wherever they occur."""
-        self._clean = cleaner(secrets)
+        self._known = tuple(secrets)
+        self._clean = cleaner((*self._known, *self._more))
+
+    def also(self, secrets: Iterable[str]) -> None:
+        """Likewise, beside those, for texts that stand elsewhere (in files of tokens)."""
+        self._more = tuple(secrets)
+        self._clean = cleaner((*self._known, *self._more))
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
