@@ -124,6 +124,18 @@ async def test_old_files_go_and_their_empty_folders(root: MediaRoot) -> None:
     assert not (root.root / "irc").exists()
 
 
+async def test_over_the_room_there_is_the_oldest_go_and_what_is_young_stays(tmp_path: Path) -> None:
+    root = MediaRoot(tmp_path / "media", clock(), room=1000)
+    time = root._clock.now_ms() / 1000
+    kept = [await root.add("irc", f"{hours}.bin", b"x" * 100) for hours in (9, 8, 7)]
+    for file, hours in zip(kept, (9, 8, 7), strict=True):
+        os.utime(root.root / file.path, (time - hours * 3600,) * 2)
+    young = [await root.add("irc", "young.bin", b"y" * 800)]
+    assert files(root) == sorted(file.path for file in (*kept[1:], *young))
+    young.append(await root.add("irc", "younger.bin", b"y" * 1200))
+    assert files(root) == sorted(file.path for file in young)
+
+
 @pytest.mark.req("ONE-14")
 def test_files_over_the_limit_are_told_and_the_others_stay() -> None:
     small = File("file", "a", "a.txt", "", 10)

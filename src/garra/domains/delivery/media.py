@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import unicodedata
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,12 @@ from garra.sdk.ports import Clock
 
 NAME_BYTES: Final = 100
 KEEP_DAYS: Final = 30
+ROOM: Final = 4 << 30
+"""Bytes that all files together may take; beyond it the oldest go."""
+
+YOUNG_S: Final = 3600.0
+"""What is younger may still wait to be read or sent, and stays."""
+
 BUFFER: Final = 256 << 10
 
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]+')
@@ -58,11 +64,13 @@ def safe(name: str, kind: str = "file") -> str:
 
 
 class MediaRoot:
-    """Stores and finds files. `root` is STATE/media."""
+    """Stores and finds files. `root` is STATE/media; `room` bytes are there for all of them."""
 
-    def __init__(self, root: Path, clock: Clock) -> None:
+    def __init__(self, root: Path, clock: Clock, room: int = ROOM) -> None:
         self.root = root
         self._clock = clock
+        self._room = room
+        self._unswept = 0
 
     async def keep(self, channel: str, media: Media, chunks: AsyncIterator[bytes], limit: int) -> Kept:
         """Store an attachment as it comes, at most `limit` bytes. Raises SendFailed `too_large`, Unavailable."""
@@ -82,6 +90,9 @@ class MediaRoot:
         except BaseException:
             await asyncio.to_thread(_abandon, path, draft)
             raise
+        self._unswept += size
+        if self._unswept > self._room // 8:
+            await self.sweep()
         return Kept(relative, safe(media.name, media.kind), media.mime, size, media.kind)
 
     async def add(self, channel: str, name: str, data: bytes, *, mime: str = "", kind: MediaKind = "file") -> Kept:
@@ -97,8 +108,10 @@ class MediaRoot:
         return await asyncio.to_thread(_found, self.root, relative)
 
     async def sweep(self, days: int = KEEP_DAYS) -> int:
-        """Remove what is older than `days`, and folders that are empty then; how many files went."""
-        return await asyncio.to_thread(_sweep, self.root, self._clock.now_ms() / 1000 - days * 86_400)
+        """Remove what is older than `days` and, oldest first, what is over the room there is. How many files went."""
+        self._unswept = 0
+        now = self._clock.now_ms() / 1000
+        return await asyncio.to_thread(_sweep, self.root, now - days * 86_400, now - YOUNG_S, self._room)
 
     def _place(self, channel: str, name: str, kind: str) -> str:
         """A new place: folder of the channel, of the day, then a name that nobody else has."""
@@ -156,17 +169,28 @@ def _abandon(path: Path, opened: int) -> None:
     _draft(path).unlink(missing_ok=True)
 
 
-def _sweep(root: Path, before: float) -> int:
+def _sweep(root: Path, before: float, young: float, room: int) -> int:
+    held = sorted(_held(root))
+    total = sum(size for _, size, _ in held)
     gone = 0
-    for folder, _, names in os.walk(root, topdown=False, followlinks=False):
-        for name in names:
-            path = Path(folder, name)
-            if path.lstat().st_mtime < before:
-                path.unlink(missing_ok=True)
-                gone += 1
+    for changed, size, path in held:
+        if changed < before or (total > room and changed < young):
+            path.unlink(missing_ok=True)
+            total -= size
+            gone += 1
+    for folder, _, _ in os.walk(root, topdown=False, followlinks=False):
         if Path(folder) != root and not any(Path(folder).iterdir()):
             Path(folder).rmdir()
     return gone
+
+
+def _held(root: Path) -> Iterator[tuple[float, int, Path]]:
+    """(when changed, bytes, path) of each file."""
+    for folder, _, names in os.walk(root, followlinks=False):
+        for name in names:
+            path = Path(folder, name)
+            facts = path.lstat()
+            yield facts.st_mtime, facts.st_size, path
 
 
 def megabytes(size: int) -> str:
