@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from garra.config import schema, view
 from garra.config.sections import Config, lookup
 from garra.core.redact import SENTINEL
@@ -42,6 +44,13 @@ def test_a_broken_text_is_masked_too(here: Installation) -> None:
     assert "sesame-1" not in shown["raw"]
     assert "sesame-3" not in shown["raw"]
     assert shown["issues"][0]["path"] == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["{token: sesame-1, a: 1,", '{"token" "sesame-1"', "{token = sesame-1 }", '{apiKey: "sesame-1\n"b": }']
+)
+def test_a_secret_without_its_quotes_or_colon_is_masked(text: str) -> None:
+    assert "sesame" not in view.text(text)
 
 
 def test_what_comes_back_is_the_text_that_was_hidden(here: Installation) -> None:

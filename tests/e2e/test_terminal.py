@@ -71,7 +71,11 @@ def test_in_its_own_process_when_no_gateway_runs(program: Program, terminal: Ter
 
 
 @pytest.mark.req("BOOT-07")
-def test_with_nothing_set_up_it_opens_and_says_so(program: Program, terminal: Terminal) -> None:
+@pytest.mark.parametrize("shell", [None, "{}\n"])
+def test_with_nothing_set_up_it_opens_and_says_so(program: Program, terminal: Terminal, shell: str | None) -> None:
+    if shell is not None:
+        program.configure()
+        program.config.write_text(shell)
     terminal.start()
     screen = terminal.shows("connected  main")
     assert "Nothing is set up yet" in screen

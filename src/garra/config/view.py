@@ -15,7 +15,10 @@ from garra.core.dotted import Path
 from garra.core.redact import SENTINEL, hidden, masked, sensitive
 from garra.core.redact import is_reference as names_only
 
-_ASSIGNED = re.compile(r"""(["']?)([\w$-]+)\1(\s*:\s*)("(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?)""")
+_ASSIGNED = re.compile(
+    r"""(["']?)([\w$-]+)\1(\s*[:=]\s*|[ \t]+)("(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|[^\s"'{}\[\],:=][^\s,}\]]*)"""
+)
+"""A key and its value in a text that cannot be read: the quotes or the colon may be what is missing."""
 
 
 def tree(value: dict[str, Any]) -> dict[str, Any]:
