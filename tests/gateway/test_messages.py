@@ -23,7 +23,7 @@ from garra.domains.delivery.media import MediaRoot
 from garra.domains.delivery.outbox import Outbox
 from garra.domains.delivery.pace import Pace
 from garra.domains.delivery.timeline import Timeline
-from garra.faces.cli import message, messages
+from garra.faces.cli import message, messages, status
 from garra.io.clock import SystemClock
 from garra.io.store.db import Database
 from garra.io.tasks import Tasks
@@ -161,6 +161,18 @@ async def test_messages_are_listed_shown_retried_and_dropped(post: Post) -> None
         await post.call("messages.retry", {"id": row_id})
     with pytest.raises(Refused, match="no such message"):
         await post.call("messages.get", {"id": "nothing"})
+
+
+async def test_status_tells_what_waits_and_what_did_not_get_there(
+    post: Post, capfd: pytest.CaptureFixture[str]
+) -> None:
+    row_id = (await post.desk.inbox.accept(inbound(text="why?"))).row_id
+    await post.desk.inbox.bury(row_id, "no model answers")
+    await post.desk.inbox.accept(inbound("2", text="and this?"))
+    told = (await post.call("status", {}))["messages"]
+    assert told == {"waiting": 1, "working": 0, "sending": 0, "unsure": 0, "dead": 1}
+    assert await post.command(status.run) == 0
+    assert "Messages  1 waiting, 1 given up (garra messages list)" in capfd.readouterr().out
 
 
 async def test_who_may_only_read_sends_and_changes_nothing(post: Post) -> None:

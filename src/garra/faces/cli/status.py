@@ -86,6 +86,7 @@ def words(report: Mapping[str, Any], here: Place) -> str:
         f"Gateway   {_link(gateway)}",
         f"Model     {_model(report)}",
         *([f"Sessions  {sessions}"] if sessions is not None else []),
+        *_messages((report.get("status") or {}).get("messages") or {}),
         f"State     {state['path']}",
         f"Config    {config}",
     ]
@@ -96,6 +97,20 @@ def words(report: Mapping[str, Any], here: Place) -> str:
             )
         )
     return "\n".join(lines)
+
+
+def _messages(counted: Mapping[str, int]) -> list[str]:
+    """What is on its way, and what did not get there; nothing where all is well."""
+    ways = (
+        ("waiting", "waiting"),
+        ("working", "being answered"),
+        ("sending", "to be sent"),
+        ("unsure", "perhaps not delivered"),
+        ("dead", "given up"),
+    )
+    told = [f"{counted[name]} {words}" for name, words in ways if counted.get(name)]
+    bad = any(counted.get(name) for name in ("unsure", "dead"))
+    return [f"Messages  {', '.join(told)}{' (garra messages list)' if bad else ''}"] if told else []
 
 
 def _no_key(here: Place, model: str) -> bool:

@@ -6,7 +6,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 
@@ -101,6 +101,32 @@ async def listed(host: Host, caller: Caller, params: MessagesList) -> dict[str, 
     ]
     found = [shown(row) for row in await ledger.rows(query)]
     return {"ts": host.clock.now_ms(), "messages": found, "unfinished": counts}
+
+
+async def unfinished(host: Host) -> dict[str, int]:
+    """How many messages of all chats are not at their end, and how many came to a bad one: `waiting`, `working`,
+    `sending`, `unsure`, `dead`. Empty where nothing delivers.
+    """
+    found = host.more.get(DELIVERY)
+    if not isinstance(found, Desk):
+        return {}
+    sums = dict.fromkeys(("waiting", "working", "sending", "unsure", "dead"), 0)
+    for states in (await found.ledger.counts()).values():
+        for state, count in states.items():
+            sums[_KINDS[state]] += count
+    return sums
+
+
+_KINDS: Final[Mapping[str, str]] = {
+    "in.pending": "waiting",
+    "in.claimed": "working",
+    "in.adopted": "working",
+    "in.dead": "dead",
+    "out.pending": "sending",
+    "out.sending": "sending",
+    "out.unsure": "unsure",
+    "out.dead": "dead",
+}
 
 
 async def got(host: Host, caller: Caller, params: MessageId) -> dict[str, Any]:

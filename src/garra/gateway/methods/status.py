@@ -16,7 +16,7 @@ from garra.domains.sessions.rows import Query
 from garra.domains.sessions.session import Session
 from garra.gateway.host import Host
 from garra.gateway.method import READ, Caller, Method
-from garra.gateway.methods import channels
+from garra.gateway.methods import channels, messages
 from garra.gateway.params import Nothing, Params
 from garra.gateway.rows import Rows, defaults
 
@@ -56,6 +56,7 @@ async def status(host: Host, caller: Caller, params: Status) -> dict[str, Any]:
             "recent": recent,
             "byAgent": [await _by_agent(host, agent_id, rows) for agent_id in agents.ids()],
         },
+        "messages": await messages.unfinished(host),
         "processMemory": {"rssBytes": await asyncio.to_thread(rss)},
         "pid": os.getpid(),
         "activeRuns": len([run for run in host.runs.every() if run.state != "ended"]),
