@@ -67,6 +67,9 @@ class MatrixServer:
     files: dict[str, bytes] = field(default_factory=dict)
     invited: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     shown_most: int = 1000
+    password: str = "the-password"
+    soft: bool = False
+    direct: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._ids = count(1)
@@ -149,8 +152,10 @@ class MatrixServer:
         body = json.loads(request.body or b"{}") if is_json else request.body
         call = Called(request.method, parts, query, body)
         self.calls.append(call)
+        if parts == ("login",) and isinstance(body, dict):
+            return self._login(body)
         if request.headers.get("authorization") != f"Bearer {self.token}":
-            return _no(401, "M_UNKNOWN_TOKEN", "Invalid access token passed.")
+            return _no(401, "M_UNKNOWN_TOKEN", "Invalid access token passed.", soft_logout=self.soft)
         fault = next((self._faults[part].pop(0) for part in parts if self._faults.get(part)), None)
         if fault is not None and fault.kind == "status":
             return _no(fault.status, fault.errcode, fault.words, fault.retry_after_ms)
@@ -161,6 +166,13 @@ class MatrixServer:
         if fault is not None:
             return None
         return found if isinstance(found, bytes) else answered(200, json.dumps(found).encode())
+
+    def _login(self, body: Mapping[str, Any]) -> bytes:
+        if body["password"] != self.password:
+            return _no(403, "M_FORBIDDEN", "Invalid username or password")
+        self.token = f"token-{next(self._ids)}"
+        found = {"user_id": self.me, "access_token": self.token, "device_id": body.get("device_id", "MADE")}
+        return answered(200, json.dumps(found).encode())
 
     async def _answer(self, call: Called) -> dict[str, Any] | bytes:
         match call.method, *call.parts:
@@ -180,6 +192,19 @@ class MatrixServer:
                 return {"joined_rooms": list(self.rooms)}
             case method, "rooms", room, *rest if room in self.rooms:
                 return self._room(method, self.rooms[room], rest, call)
+        return self._account(call)
+
+    def _account(self, call: Called) -> dict[str, Any] | bytes:
+        match call.method, *call.parts:
+            case "GET", "directory", "room", alias:
+                return {"room_id": alias.replace("#", "!")}
+            case "GET", "user", _, "account_data", "m.direct" if self.direct:
+                return self.direct
+            case "PUT", "user", _, "account_data", "m.direct":
+                self.direct = dict(call.body)
+                return {}
+            case "POST", "createRoom":
+                return {"room_id": self.room(*call.body["invite"]).id}
         return _no(404, "M_NOT_FOUND", "there is no such thing here")
 
     def _room(self, method: str, room: Room, rest: list[str], call: Called) -> dict[str, Any] | bytes:
@@ -189,6 +214,8 @@ class MatrixServer:
             case "GET", "event", event_id:
                 found = next((one for one in room.events if one["event_id"] == event_id), None)
                 return found or _no(404, "M_NOT_FOUND", "Event not found.")
+            case "GET", "members":
+                return {"chunk": []}
             case "GET", "messages":
                 return self._back(room, call.query)
             case "GET", "relations", about, *_:
@@ -239,21 +266,24 @@ class MatrixServer:
         for room, event in self._log[since:]:
             joined.setdefault(room, {"timeline": {"events": []}})["timeline"]["events"].append(event)
         for room, body in joined.items():
-            self._cut(room, body["timeline"])
+            self._cut(self.rooms.get(room), body["timeline"])
         asked = {room: {"invite_state": {"events": events}} for room, events in self.invited.items()}
         return {"next_batch": f"s{len(self._log)}", "rooms": {"join": joined, "invite": asked}}
 
-    def _cut(self, room: str, timeline: dict[str, Any]) -> None:
-        """Leave out all but the newest events, as servers do."""
-        if len(timeline["events"]) > self.shown_most:
-            left = len(self.rooms[room].events) - self.shown_most
-            timeline.update(events=timeline["events"][-self.shown_most :], limited=True, prev_batch=str(left))
+    def _cut(self, room: Room | None, timeline: dict[str, Any]) -> None:
+        """Leave out all but the newest events, and what was before the bot came in, as servers do."""
+        events = timeline["events"]
+        entered = any(one.get("state_key") == self.me and "unsigned" in one for one in events)
+        if room is not None and (entered or len(events) > self.shown_most):
+            kept = events[-self.shown_most :]
+            before = next(n for n, one in enumerate(room.events) if one is kept[0])
+            timeline.update(events=kept, limited=True, prev_batch=str(before))
 
 
 def _about(event: Mapping[str, Any]) -> str:
     return str((event["content"].get("m.relates_to") or {}).get("event_id"))
 
 
-def _no(status: int, errcode: str, words: str, retry_after_ms: int | None = None) -> bytes:
-    more = {} if retry_after_ms is None else {"retry_after_ms": retry_after_ms}
+def _no(status: int, errcode: str, words: str, retry_after_ms: int | None = None, **more: Any) -> bytes:
+    more |= {} if retry_after_ms is None else {"retry_after_ms": retry_after_ms}
     return answered(status, json.dumps({"errcode": errcode, "error": words, **more}).encode())

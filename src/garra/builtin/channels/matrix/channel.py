@@ -49,10 +49,10 @@ class Matrix:
         self.limits = Limits(
             text=self._own.text,
             formats=(outgoing.HTML, "plain"),
-            per_second=10.0,
+            per_second=5.0,
             file_in=self._own.file,
             file_out=self._own.file,
-            edits_per_s=1.0,
+            edits_per_s=0.5,
             idempotent=True,
             beat_s=float(HOLD_S),
         )

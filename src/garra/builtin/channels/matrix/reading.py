@@ -178,6 +178,7 @@ class Reading:
                 if refused.status not in {403, 404}:
                     raise
                 break
+            self.pulse.alive()
             chunk = [event for event in found.get("chunk") or () if isinstance(event, dict)]
             back += chunk
             if not chunk or any(ends(event) for event in chunk):

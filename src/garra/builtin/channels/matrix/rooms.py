@@ -63,7 +63,12 @@ class Rooms:
         return found
 
     async def _asked(self, room: str) -> set[str]:
-        told = await self._api.call("GET", at("rooms", room, "members"), query={"membership": "invite"})
+        try:
+            told = await self._api.call("GET", at("rooms", room, "members"), query={"membership": "invite"})
+        except Refused as refused:
+            if refused.status not in _ASIDE:
+                raise
+            return set()
         return {str(one.get("state_key")) for one in told.get("chunk") or () if isinstance(one, Mapping)}
 
     async def place(self, room: str) -> Place:

@@ -76,7 +76,7 @@ def _without_reply(formatted: str) -> str:
 
 
 def _stands(name: str, body: str) -> bool:
-    return re.search(rf"(?<![\w@]){re.escape(name)}(?!\w)", body, re.IGNORECASE) is not None
+    return re.search(rf"(?<![\w@.]){re.escape(name)}(?![\w@])", body, re.IGNORECASE) is not None
 
 
 def _unnamed(body: str, me: Me) -> str:
@@ -113,10 +113,10 @@ class _Plain(HTMLParser):
             self._break()
             self.out.append("---\n")
         elif tag in {"td", "th"}:
-            self.out.append(" | " if self.out and not self.out[-1].endswith("\n") else "")
+            self.out += [" | "] if self.out and not self.out[-1].endswith("\n") else []
         elif tag in _BLOCKS:
             self._break()
-            self.out.append(_OPENS.get(tag, ""))
+            self.out += ["> "] if tag == "blockquote" else []
 
     def handle_endtag(self, tag: str) -> None:
         if tag in {"ul", "ol"}:
@@ -147,7 +147,6 @@ class _Plain(HTMLParser):
 
 
 _BLOCKS = frozenset({"p", "div", "pre", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6", "tr", "table", "li"})
-_OPENS = {"blockquote": "> "}
 
 
 def plain(html: str) -> str:
