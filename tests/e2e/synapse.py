@@ -39,7 +39,8 @@ rc_joins: {{local: {free}, remote: {free}}}
 rc_joins_per_room: {free}
 rc_invites: {{per_room: {free}, per_user: {free}, per_issuer: {free}}}
 """
-_LOG = "version: 1\nformatters: {f: {format: '%(asctime)s %(name)s %(levelname)s %(message)s'}}\n" + (
+_LOG = (
+    "version: 1\nformatters: {f: {format: '%(asctime)s %(name)s %(levelname)s %(message)s'}}\n"
     "handlers: {h: {class: logging.FileHandler, formatter: f, filename: FILE}}\nroot: {level: WARNING, handlers: [h]}\n"
 )
 
@@ -133,7 +134,7 @@ class Person:
     async def entered(self, room: str, who: str) -> None:
         """Wait until somebody is in a room."""
         async with asyncio.timeout(20):
-            while who not in await self.members(room):
+            while who not in await self.members(room):  # noqa: ASYNC110 - it happens in another process
                 await asyncio.sleep(0.1)
 
     async def tell(self, room: str, text: str, **content: Any) -> str:

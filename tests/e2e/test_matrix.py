@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from garra.builtin.channels.matrix.channel import Matrix
+from garra.core.secret import Secret
+from garra.io.clock import SystemClock
+from garra.io.files.root import Root
+from garra.io.http import GuardedHttp
+from garra.io.tasks import Tasks
+from garra.sdk.channel import Account, File, Media, Ports, SendFailed
+from garra.testing.channels import Heard, MemoryCursor, outbound
 from garra.testing.model_server import Say
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
 from tests.e2e.synapse import Person, Synapse
@@ -129,13 +137,65 @@ async def test_a_kill_loses_and_doubles_nothing(tmp_path: Path) -> None:
             net.program.kill()
             await net.program.gone()
             await net.program.start()
-        for number in range(4):
-            await ann.until(lambda n=number: net.model.asked(f"message-{n}"), 40)  # type: ignore[misc]
-        await said(ann, net.bot, "message-3")
-        await asyncio.sleep(1)
+        answered = ann.heard
+        await ann.until(lambda: all(any(f"message-{n}" in text for text in answered(net.bot.id)) for n in range(4)), 40)
+        await asyncio.sleep(2)
         await ann.look()
-        ids = [event["event_id"] for event in ann.messages(net.bot.id)]
-        assert len(ids) == len(set(ids))
+        for number in range(4):
+            told = [text for text in answered(net.bot.id) if f"message-{number}" in text]
+            assert len(told) == 1, told
+
+
+async def test_what_a_channel_does_is_seen_by_others(tmp_path: Path) -> None:
+    """The channel alone, on the real server."""
+    async with AsyncExitStack() as stack:
+        server = Synapse(tmp_path / "synapse")
+        await server.start()
+        stack.push_async_callback(server.kill)
+        bot, ann = await server.register("garra"), await server.register("ann")
+        (tmp_path / "a.txt").write_bytes(b"figures")
+        http, tasks, heard = GuardedHttp(), Tasks(), Heard()
+        stack.push_async_callback(http.close)
+        stack.push_async_callback(tasks.close)
+        own = {"homeserver": server.url, "accessToken": Secret(bot.token), "encryption": False}
+        ports = Ports(http, SystemClock(), tasks, MemoryCursor(), Root(tmp_path))
+        channel = Matrix(Account("default", own), ports)
+        link = asyncio.ensure_future(channel.run(heard.receive, heard))
+        stack.callback(link.cancel)
+        await heard.until(lambda h: h.beats > 0)
+
+        address = await channel.open_direct(ann.id)
+        await ann.join(address.chat)
+        assert (await channel.open_direct(ann.id)).chat == address.chat
+        sent = await channel.send(outbound(address, "one"))
+        assert await channel.send(outbound(address, "one, again")) == sent
+        await channel.edit(sent, outbound(address, "two"))
+        file = File("file", "a.txt", "a.txt", "text/plain", 7)
+        shown = await channel.send(outbound(address, "", "out:2", files=(file,)))
+        taken = await channel.send(outbound(address, "not this", "out:3"))
+        await channel.delete(address, taken)
+        await channel.delete(address, taken)
+        question = await ann.tell(address.chat, "hello")
+        await heard.until(lambda h: "hello" in h.said)
+        await channel.react(address, question, "👀")
+        await channel.react(address, question, "✅")
+        await channel.type(address)
+        await ann.until(lambda: "m.room.redaction" in str(ann.events[-3:]) and "✅" in str(ann.events))
+        by_id = {event["event_id"]: event for _, event in ann.events}
+        changed = await ann.ask("GET", f"/rooms/{address.chat}/event/{sent}")
+        assert changed["unsigned"]["m.relations"]["m.replace"]["content"]["m.new_content"]["body"] == "two"
+        assert by_id[taken]["content"] == {} or "redacted_because" in str(by_id.values())
+        url = by_id[shown]["content"]["url"]
+        assert b"".join([chunk async for chunk in channel.fetch(Media("file", url), 100)]) == b"figures"
+        reactions = [event for _, event in ann.events if event["type"] == "m.reaction" and event["content"]]
+        assert {event["content"]["m.relates_to"]["key"] for event in reactions} >= {"✅"}
+        await channel.react(address, question, "")
+        with pytest.raises(SendFailed) as failed:
+            await channel.send(outbound(replace(address, chat="!none:localhost"), "hello", "out:4"))
+        assert failed.value.fault == "gone"
+        with suppress(asyncio.CancelledError):
+            link.cancel()
+            await link
 
 
 async def test_a_server_that_dies_is_entered_again(tmp_path: Path) -> None:

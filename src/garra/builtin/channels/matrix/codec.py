@@ -89,7 +89,9 @@ class Reader:
     def _read(self, event: Mapping[str, Any], place: Place, answered: Answered) -> Inbound | Ignored:
         match event["type"]:
             case "m.reaction":
-                return self._happened(event, place, relation(event)["key"], relation(event)["event_id"], answered)
+                return self._happened(
+                    event, place, relation(event)["key"], to=relation(event)["event_id"], answered=answered
+                )
             case "m.room.member":
                 return self._member(event, place)
             case "m.room.redaction":
@@ -132,7 +134,7 @@ class Reader:
         return self._happened(event, place, f"bot:{what}" if who == self.me.id else f"{what}:{who}")
 
     def _happened(
-        self, event: Mapping[str, Any], place: Place, data: str, to: str = "", answered: Answered = NOBODY
+        self, event: Mapping[str, Any], place: Place, data: str, *, to: str = "", answered: Answered = NOBODY
     ) -> Inbound:
         """A reaction (with what it is on), or a change among the members."""
         return Inbound(
