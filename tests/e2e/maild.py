@@ -124,6 +124,7 @@ class Dovecot:
             for path in home.glob("dovecot*"):
                 path.unlink()
 
+        await asyncio.sleep(1.1)  # the numbering's name is the second it began in
         await asyncio.to_thread(forget)
 
 

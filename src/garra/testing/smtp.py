@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import gc
 import re
 import ssl
 from collections.abc import Awaitable, Callable
@@ -44,17 +43,17 @@ class SmtpServer:
         for writer in tuple(self._open):
             writer.transport.abort()
         await asyncio.sleep(0)
-        if self.tls is not None:
-            gc.collect()  # a writer under TLS closes itself when it is collected, and must not outlive its loop
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
+        plain = writer.transport
         try:
             with suppress(OSError, asyncio.IncompleteReadError):
                 await _Session(self, reader, writer).run()
         finally:
             self._open.discard(writer)
-            writer.close()
+            (vars(writer)["_transport"] or plain).close()
+            vars(writer)["_transport"] = plain  # when it is collected it asks, and one under TLS has no answer any more
 
     def failure(self, stage: str) -> str:
         """The answer that was asked for here; it is given once."""
@@ -98,6 +97,8 @@ class _Session:
             case "STARTTLS":
                 await self.say("220 go on")
                 await self.writer.start_tls(self.server.tls or ssl.create_default_context())
+                if vars(self.writer)["_transport"] is None:
+                    raise ConnectionResetError
                 self.secure = True
                 return ""
             case "AUTH":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import imaplib
 import importlib
+import select
 import socket
 import ssl
 import threading
@@ -18,6 +19,7 @@ from garra.core.value import frozen
 from garra.sdk.channel import LinkLost, LinkRefused
 
 WAIT_S = 60.0
+LINE_BYTES = 1 << 20
 HEAD_BYTES = 256 << 10
 """So much is read of a mail that is too large."""
 _LATER = ("[unavailable]", "[inuse]", "[limit]", "[serverbug]", "temporar", "try again", "too many")
@@ -47,11 +49,51 @@ class Raw:
 
 
 class _Wired(imaplib.IMAP4):
-    """The standard library's protocol over a connection that somebody else made."""
+    """The standard library's protocol over a connection somebody else made, with a buffer that can be asked
+    whether something waits in it: news that came with an answer would else lie there unseen.
+    """
 
     def __init__(self, host: str, sock: socket.socket) -> None:
-        self._given = sock
+        self._given = self._source = sock
+        self._held = bytearray()
         super().__init__(host, timeout=WAIT_S)
+
+    def readline(self) -> bytes:
+        while (at := self._held.find(b"\n")) < 0 and len(self._held) < LINE_BYTES and self._arrived():
+            pass
+        return self._taken(at + 1 or LINE_BYTES)
+
+    def read(self, size: int) -> bytes:
+        while len(self._held) < size and self._arrived():
+            pass
+        return self._taken(size)
+
+    def _arrived(self) -> bool:
+        """Wait for more. What came before TLS was agreed does not count after it."""
+        if self.sock is not self._source:
+            self._held.clear()
+            self._source = self.sock
+        data = self.sock.recv(1 << 16)
+        self._held += data
+        return bool(data)
+
+    def _taken(self, size: int) -> bytes:
+        data = bytes(self._held[:size])
+        del self._held[:size]
+        return data
+
+    def waiting(self) -> bool:
+        """Whether something has come that nobody has read."""
+        under, asked = getattr(self.sock, "pending", None), select.poll()
+        asked.register(self.sock, select.POLLIN)
+        return bool(self._held or (under and under()) or asked.poll(0))
+
+    def news(self) -> list[bytes]:
+        """The lines that wait. Raises abort when the connection is over."""
+        lines = []
+        while self.waiting():
+            lines.append(bytes(self._get_line()))
+        return lines
 
     def _create_socket(self, timeout: float | None) -> socket.socket:
         self._given.settimeout(timeout)
@@ -189,10 +231,10 @@ class Mailbox:
             self._tag = self._imap.begin()
             return "EXISTS" not in self._imap.untagged_responses
 
-    def told(self) -> list[Any]:
-        """What the server says meanwhile; nothing where the connection is over."""
+    def told(self) -> list[bytes]:
+        """The lines the server has said meanwhile."""
         with self._call():
-            return list(self._client.idle_check(timeout=0))
+            return self._imap.news()
 
     def awake(self) -> None:
         """End the wait."""

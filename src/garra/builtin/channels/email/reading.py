@@ -175,11 +175,13 @@ class _Run:
             return
         until = reader.clock.monotonic() + reader.own.idle_s
         quiet = await asyncio.to_thread(box.idle)
-        while quiet and (left := until - reader.clock.monotonic()) > 0 and await _readable(box.socket(), left):
+        while quiet and (left := until - reader.clock.monotonic()) > 0:
             told = await asyncio.to_thread(box.told)
-            if not told or any(len(one) > 1 and one[1] in {b"EXISTS", b"RECENT"} for one in told):
+            if any(line.endswith((b" EXISTS", b" RECENT")) for line in told):
                 break
-            self.pulse.alive()
+            if told:
+                self.pulse.alive()
+            quiet = await _readable(box.socket(), left)
         await asyncio.to_thread(box.awake)
         self.pulse.alive()
 
