@@ -116,7 +116,14 @@ class Stream(Protocol):
 class WebSocket(Protocol):
     """One open WebSocket; it answers pings while it is read. Everything raises Unavailable when it breaks (details
     `{"kind": "timeout" | "cut"}`) or was closed (`{"kind": "closed", "code": …, "reason": …}`; 1006: without a word).
+    `heard` counts the frames that came in, pings and pongs among them.
     """
+
+    heard: int
+
+    async def ping(self) -> None:
+        """Ask for a sign of life, which is heard while somebody reads."""
+        ...
 
     async def read(self, timeout: float | None = None) -> str | bytes:
         """The next whole message. `timeout` is seconds without a byte."""

@@ -20,6 +20,7 @@ from garra.testing.telegram import Fault, TelegramServer
 from tests.contracts.channel.discord_platform import DiscordPlatform
 from tests.contracts.channel.email_platform import EmailPlatform
 from tests.contracts.channel.matrix_platform import MatrixPlatform
+from tests.contracts.channel.slack_platform import SlackPlatform
 from tests.contracts.channel.webhook_platform import WebhookPlatform
 
 
@@ -175,6 +176,7 @@ PLATFORMS = [
     IrcPlatform,
     pytest.param(EmailPlatform, marks=pytest.mark.needs("dovecot")),
     DiscordPlatform,
+    SlackPlatform,
     MatrixPlatform,
     WebhookPlatform,
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Mapping
+from secrets import token_bytes
 from urllib.parse import urlsplit
 
 from websockets.client import ClientProtocol
@@ -25,6 +26,7 @@ class Socket:
         self._whole: deque[str | bytes] = deque()
         self._part, self._text = bytearray(), True
         self._writing = asyncio.Lock()
+        self.heard = 0
 
     async def read(self, timeout: float | None = None) -> str | bytes:
         while not self._whole:
@@ -37,6 +39,12 @@ class Socket:
         if self._protocol.state is not State.OPEN:
             raise self._over()
         self._protocol.send_text(text.encode())
+        await self._flush()
+
+    async def ping(self) -> None:
+        if self._protocol.state is not State.OPEN:
+            raise self._over()
+        self._protocol.send_ping(token_bytes(4))
         await self._flush()
 
     async def close(self, code: int = 1000) -> None:
@@ -76,6 +84,7 @@ class Socket:
         events = self._protocol.events_received()
         if not data and not events:
             raise self._over()
+        self.heard += len(events)
         return events
 
     def _take(self, frame: Frame) -> None:
