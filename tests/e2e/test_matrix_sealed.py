@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from tests.e2e.outside import logged
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
@@ -75,6 +77,7 @@ async def test_a_stranger_is_paired_and_answered_in_secret(tmp_path: Path) -> No
         await ann.said(net.bot.id, "are you there?")
         assert all(event.decrypted for _, event in ann.heard if event.sender == net.bot.id)
 
+        await signed(net)
         folder = net.program.state / "channels" / "matrix" / "default"
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         before = sorted(file.name for file in folder.glob("*.db"))
@@ -84,6 +87,26 @@ async def test_a_stranger_is_paired_and_answered_in_secret(tmp_path: Path) -> No
         await ann.said(net.bot.id, "said while it was away")
         assert sorted(file.name for file in folder.glob("*.db")) == before
         assert "a-long-password" not in logged(net.program)
+
+
+async def signed(net: Home) -> None:
+    """Ann's server shows that the bot's login is signed by the bot's account."""
+    found = await net.ann.person.ask("POST", "/keys/query", {"device_keys": {net.bot.id: []}})
+    (own,) = found["self_signing_keys"][net.bot.id]["keys"].values()
+    (master,) = found["master_keys"][net.bot.id]["keys"].values()
+    for value, signer in ((found["self_signing_keys"][net.bot.id], master), (bots_device(net, found), own)):
+        bare = {name: part for name, part in value.items() if name not in {"signatures", "unsigned"}}
+        text = json.dumps(bare, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+        signature = value["signatures"][net.bot.id][f"ed25519:{signer}"]
+        Ed25519PublicKey.from_public_bytes(base64.b64decode(signer + "==")).verify(
+            base64.b64decode(signature + "=="), text
+        )
+
+
+def bots_device(net: Home, found: Any) -> Any:
+    """The one that has keys: the gateway's."""
+    (device,) = found["device_keys"][net.bot.id].values()
+    return device
 
 
 async def test_a_kill_loses_no_key(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ _BAD = (msgspec.DecodeError, UnicodeDecodeError)
 
 class Refused(GarraError):
     """The server's no, or none at all. `status` is of HTTP, 0 where no answer came: then `kind` says why (`connect`:
-    surely not sent; `timeout`, `cut`: perhaps). `errcode` is Matrix's, `soft`: the login may be renewed.
+    surely not sent; `timeout`, `cut`: perhaps). `errcode` is Matrix's, `soft`: the login may be renewed. `session` is
+    that of a call that wants to be proved by a password.
     """
 
     def __init__(self, what: str, said: str, status: int = 0, **more: Any) -> None:
@@ -31,6 +32,7 @@ class Refused(GarraError):
         self.errcode: str = more.get("errcode", "")
         self.retry_after_s: float | None = more.get("retry_after_s")
         self.soft: bool = bool(more.get("soft"))
+        self.session: str = more.get("session", "")
 
 
 class Api:
@@ -52,12 +54,14 @@ class Api:
         """The answer's object; `wait` seconds bound the silence before it. Raises Refused."""
         data = None if method == "GET" else encoded(body or {})
         address = (path if path.startswith("/_matrix/") else V3 + path) + (f"?{urlencode(query)}" if query else "")
-        return result(path, *await self._ask(method, address, data, "application/json", wait))
+        return result(path, *await self._ask(method, address, data, "application/json", wait=wait))
 
     async def upload(self, data: bytes, name: str, mime: str) -> str:
         """Store bytes on the server; gives their mxc address. Raises Refused."""
         address = f"/_matrix/media/v3/upload?{urlencode({'filename': name})}"
-        found = result("upload", *await self._ask("POST", address, data, mime or "application/octet-stream", 120.0))
+        found = result(
+            "upload", *await self._ask("POST", address, data, mime or "application/octet-stream", wait=120.0)
+        )
         return str(found.get("content_uri") or "")
 
     async def download(self, mxc: str, limit: int) -> AsyncIterator[bytes]:
@@ -90,7 +94,7 @@ class Api:
             raise self._lost("file", fault) from None
 
     async def _ask(
-        self, method: str, address: str, data: bytes | None, mime: str, wait: float
+        self, method: str, address: str, data: bytes | None, mime: str, *, wait: float
     ) -> tuple[int, bytes, str]:
         headers = self._headers() | ({} if data is None else {"content-type": mime})
         try:
@@ -133,4 +137,5 @@ def result(what: str, status: int, body: bytes, after: str = "") -> dict[str, An
         errcode=str(found.get("errcode") or ""),
         retry_after_s=wait / 1000 if isinstance(wait, int | float) else asked,
         soft=found.get("soft_logout") is True,
+        session=str(found.get("session") or ""),
     )

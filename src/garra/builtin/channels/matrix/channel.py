@@ -9,6 +9,7 @@ from garra.builtin.channels.matrix import faults, outgoing, secrecy
 from garra.builtin.channels.matrix.api import Api, Refused, at
 from garra.builtin.channels.matrix.codec import CHANNEL, Reader
 from garra.builtin.channels.matrix.files import Shelf
+from garra.builtin.channels.matrix.identity import Signer
 from garra.builtin.channels.matrix.invites import Door
 from garra.builtin.channels.matrix.login import Login
 from garra.builtin.channels.matrix.reading import HOLD_S, Reading
@@ -28,6 +29,7 @@ from garra.sdk.channel import (
     Receive,
     SendFailed,
 )
+from garra.sdk.ports import Files
 
 _TYPING_MS = 10_000
 _REMEMBERED = 512
@@ -87,9 +89,19 @@ class Matrix:
         if isinstance(found, str):
             pulse.note(f"No encryption: {found}.")
             return None
+        await self._sign(me, state, pulse)
         self._rooms.locked = await found.locked()
         self._files.lock, self._files.unlock = secrecy.load().lock, secrecy.load().unlock
         return found
+
+    async def _sign(self, me: Me, state: Files, pulse: Pulse) -> None:
+        """Others trust a login that its account has signed. Without, the bot works, and some clients warn of it."""
+        try:
+            line = await Signer(self._api, self._own, me, state).sign()
+        except Refused as refused:
+            line = f"this login could not be signed for its account: {refused.said}"
+        if line:
+            pulse.note(line)
 
     # ---- sending
 
