@@ -125,6 +125,7 @@ async def test_a_room_a_thread_and_a_picture(tmp_path: Path) -> None:
         assert "- one\n- two" in shown["body"]
 
 
+@pytest.mark.req("CH-20")
 async def test_a_kill_loses_and_doubles_nothing(tmp_path: Path) -> None:
     async with home(tmp_path, dmPolicy="allowlist", allowFrom=["@ann:localhost"]) as net:
         ann, room = net.ann, await net.ann.room(net.bot.id, direct=True)

@@ -94,6 +94,7 @@ async def test_what_the_server_left_out_is_fetched_in_order(house: House) -> Non
     assert fresh == [f"m{number}" for number in range(250)]
 
 
+@pytest.mark.req("CH-20")
 async def test_the_token_moves_behind_all_of_a_sync_or_not_at_all(house: House) -> None:
     async with house.running() as (_, heard):
         await house.server.say(ANN, "zero")

@@ -197,6 +197,16 @@ def test_a_misshapen_key_stops_nothing(both: tuple[Login, Login], event: dict[st
     assert body(bot.vault.opened(ROOM, ann.says("hello"))) == "hello"
 
 
+def test_a_person_with_misshapen_devices_harms_nobody_else(tmp_path: Path) -> None:
+    bot, ann = Login(tmp_path, BOT), Login(tmp_path, ANN)
+    ann.know(bot)
+    spoilt = {"EVE": {"user_id": EVE.id, "device_id": "EVE", "keys": {"ed25519:EVE": "!", "curve25519:EVE": "!"}}}
+    bot.vault.queried([EVE.id, ANN.id], {"device_keys": {EVE.id: spoilt, ANN.id: {"ANN": ann.device}}})
+    assert bot.vault.asking([EVE.id, ANN.id]) == []
+    assert bot.vault.feed("s1", sync(ann.keys_for(bot)))
+    assert body(bot.vault.opened(ROOM, ann.says("hello"))) == "hello"
+
+
 def test_why_a_key_was_not_given_is_told(both: tuple[Login, Login]) -> None:
     bot, ann = both
     ann.keys_for(bot)

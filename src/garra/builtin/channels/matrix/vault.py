@@ -90,9 +90,9 @@ class Vault:
 
     def upload(self) -> Mapping[str, Any] | None:
         """What the server is to know of this device now. It is on the disk before anybody sees it."""
+        if not self._olm.should_upload_keys:
+            return None
         with self:
-            if not self._olm.should_upload_keys:
-                return None
             content: Mapping[str, Any] = self._olm.share_keys()
             self._olm.save_account()
             return content
@@ -109,14 +109,17 @@ class Vault:
         """Take the keys of one sync; whether there are new ones. The same sync a second time is taken once: how much
         of it was, stands in the same transaction as what it brought."""
         events = [one for one in (found.get("to_device") or {}).get("events") or () if isinstance(one, dict)]
+        if not events:
+            with self._lock:
+                self._lists(found)
+            return False
         with self:
             mark = json.loads(self._store.load_sync_token() or "[null, 0]")
             done = mark[1] if mark[0] == since else 0
             fresh = [self._take(event) for event in events[done:]]
             self._lists(found)
-            if events[done:]:
-                self._olm.save_account()
-                self._store.save_sync_token(json.dumps([since, len(events)]))
+            self._olm.save_account()
+            self._store.save_sync_token(json.dumps([since, len(events)]))
             return any(fresh)
 
     def _take(self, event: Mapping[str, Any]) -> bool:
@@ -183,11 +186,13 @@ class Vault:
         return [user for user in users if user not in self._olm.tracked_users or user in stale]
 
     def queried(self, users: Iterable[str], found: Mapping[str, Any]) -> None:
+        """Take what the server says of people's devices; one person's misshapen ones are nobody else's fault."""
+        devices = found.get("device_keys") or {}
+        reached = set(users) & devices.keys()
         with self:
-            devices = found.get("device_keys") or {}
-            with suppress(*_BAD):
-                self._olm.handle_response(KeysQueryResponse(devices, found.get("failures") or {}))
-            reached = set(users) & devices.keys()
+            for user in reached:
+                with suppress(*_BAD):
+                    self._olm.handle_response(KeysQueryResponse({user: devices[user]}, {}))
             self._olm.tracked_users |= reached
             self._olm.users_for_key_query -= reached
 
