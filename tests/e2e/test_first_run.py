@@ -86,6 +86,7 @@ def test_a_replaced_file_is_seen_by_the_next_turn_and_an_empty_one_costs_nothing
     server.then(Say("one"), Say("two"), Say("three"))
     with gateway(program):
         awaited(lambda: (program.state / "workspace" / "MEMORY.md").is_file())
+        awaited(lambda: program.run("health").code == 0)
         made = [program.state / "workspace" / name for name in ("IDENTITY.md", "USER.md", "TOOLS.md", "MEMORY.md")]
         forms = [json.dumps(file.read_text().strip())[1:-1] for file in made]
         for words in ("first", "second"):

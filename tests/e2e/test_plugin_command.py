@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.program import Program, gateway
+from tests.e2e.program import Program, awaited, gateway
 
 pytestmark = [pytest.mark.e2e, pytest.mark.req("BOOT-03")]
 
@@ -85,6 +85,7 @@ def test_it_reaches_the_gateway(program: Program) -> None:
     away = program.run("greet", "gateway")
     assert (away.code, "no gateway answers" in away.err) == (1, True)
     with gateway(program):
+        awaited(lambda: program.run("health").code == 0)
         assert program.run("greet", "gateway").out.endswith("True\n")
 
 

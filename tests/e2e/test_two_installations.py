@@ -43,6 +43,7 @@ def test_anothers_gateway_is_told_with_what_to_do(program: Program, tmp_path: Pa
     other.home.mkdir()
     other.configure(gateway={"auth": {"mode": "token", "token": "theirs"}})
     with gateway(other):
+        awaited(lambda: other.run("health").code == 0)
         program.env["GARRA_GATEWAY_PORT"] = str(port(other))
         for token in ("", "wrong"):
             program.env["GARRA_GATEWAY_TOKEN"] = token
@@ -64,6 +65,7 @@ def test_a_provider_switched_on_while_the_gateway_runs_serves_the_next_turn(
     (folder / "manifest.toml").write_text(PROVIDER.format(url=server.url))
     server.then(Say("from acme"))
     with gateway(program):
+        awaited(lambda: program.run("health").code == 0)
         before = program.run("agent", "-m", "hello", "--model", "acme/large")
         assert (before.code, "no provider 'acme'" in before.err) == (1, True)
         assert program.run("config", "set", "plugins.entries.acme.enabled", "true").code == 0
