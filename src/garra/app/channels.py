@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from garra import __version__
-from garra.app import accounts
+from garra.app import accounts, webchat
 from garra.app.arrivals import Arrivals
 from garra.app.couriers import Couriers, Trade
 from garra.app.house import House
@@ -22,12 +22,12 @@ from garra.core.ids import SessionKey
 from garra.core.value import frozen
 from garra.domains.access.allowlist import Accounts
 from garra.domains.access.pairing import Pairing
-from garra.domains.delivery.accounts import LinkKey, Setup
+from garra.domains.delivery.accounts import WEBCHAT, LinkKey, Setup
 from garra.domains.delivery.desk import Desk
 from garra.domains.delivery.draft import Draft
 from garra.domains.delivery.engine import Embedded
-from garra.domains.delivery.inbox import Inbox
-from garra.domains.delivery.ledger import Ledger
+from garra.domains.delivery.inbox import Inbox, InboxRow
+from garra.domains.delivery.ledger import Ledger, Query
 from garra.domains.delivery.link import Doors
 from garra.domains.delivery.links import Links
 from garra.domains.delivery.media import MediaRoot
@@ -47,8 +47,13 @@ from garra.turns.kernel import Kernel
 from garra.turns.parts import Asked, Ports
 from garra.turns.pump import Hand, Pump
 from garra.turns.voice import Chats
+from garra.turns.webchat import Ports as WebPorts
+from garra.turns.webchat import WebChat
 
 log = logging.getLogger(__name__)
+
+LEFT: Final = 10_000
+"""Messages of operators that a start goes on with at most."""
 
 SWEEP_S: Final = 6 * 3600.0
 """How often what is old and finished is cleared away."""
@@ -72,7 +77,8 @@ class Bookmark:
 class Channels:
     """Everything about chats that one process owns. `start` once the gateway stands; `rest`, then `close`.
 
-    `hide` is told the accounts' credentials, which the log must never show.
+    `hide` is told the accounts' credentials, which the log must never show. `put` is the gateway's way to say something
+    in a session, set before the start.
     """
 
     def __init__(self, house: House, hide: Callable[[Sequence[str]], None]) -> None:
@@ -107,6 +113,8 @@ class Channels:
         hand = Hand(self.inbox, engine, {})
         self._ports = self._kernel_ports(hand, timeline)
         self._pump = Pump(Kernel(self._ports, Histories(Shelf(db, "group-history"))), hand, self._ports)
+        self.put: webchat.Put | None = None
+        self.webchat = WebChat(WebPorts(self.inbox, timeline, house.runs, house.sessions, spawn, log.warning))
         self._turn = asyncio.Lock()
         self._arrivals = Arrivals(clock, spawn, self._follow)
         self._blots: tuple[Any, Callable[[str], str]] = (None, str)
@@ -119,9 +127,20 @@ class Channels:
         self._couriers.follow(found)
         await self._owner.start(self._ledger)
         await self._pump.start()
+        await self._web_resume()
         await self.links.apply(found)
         house.live.subscribe(self._edited)
         house.spawn(self._sweep(), "sweep of messages")
+
+    async def _web_resume(self) -> None:
+        """Go on with what operators had asked; newest first is how they are listed."""
+        left = await self._ledger.rows(Query("in", "adopted", WEBCHAT, limit=LEFT))
+        rows = [row for row in reversed(left) if isinstance(row, InboxRow)]
+        await self.webchat.resume(rows, self._say)
+
+    async def _say(self, key: SessionKey, text: str) -> None:
+        if self.put is not None:
+            await self.put(key, text, "")
 
     def rest(self) -> None:
         """Take no more messages in hand; those in hand go on."""
@@ -172,7 +191,7 @@ class Channels:
         self._hide(self._credentials)
         await asyncio.to_thread(accounts.furnish, house.paths, plugins, found)
         await self._arrivals.expect(plugins, found)
-        return found
+        return [*found, webchat.SETUP]
 
     def _edited(self, old: Config, new: Config) -> None:
         if old.channels != new.channels or old.plugins != new.plugins:
@@ -185,6 +204,8 @@ class Channels:
             await self.links.apply(found)
 
     def _make(self, setup: Setup) -> Channel:
+        if setup.channel == WEBCHAT:
+            return webchat.WebChannel(lambda: self.put)
         house = self._house
         cursor = Bookmark(self._cursors, str(setup.key))
         media, state = Root(house.paths.media), Root(accounts.folder(house.paths, setup.key))

@@ -10,6 +10,7 @@ import socket
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import uvloop
@@ -25,6 +26,7 @@ from garra.config.sections import Config
 from garra.core.errors import Conflict, GarraError, UserError
 from garra.core.value import frozen
 from garra.domains.access.devices import Devices
+from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.models.detect import measure
 from garra.gateway import door, table
 from garra.gateway import serve as port
@@ -35,7 +37,7 @@ from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
-from garra.gateway.methods import pairing, status
+from garra.gateway.methods import chat, pairing, status
 from garra.gateway.opening import Opening
 from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
@@ -150,7 +152,9 @@ class _Resident:
             await gateway.health.refresh()
         with trace.step("channels"):
             channels = self.channels = Channels(house, kept.also)
+            channels.put = partial(chat.put, host)
             host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
+            host.more[WEBCHAT] = channels.webchat
             self.stack.callback(pairing.watch(host))
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))

@@ -190,6 +190,7 @@ class Rows:
 
 OWN = {"label": "label", "thinking": "thinkingLevel", "verbose": "verboseLevel"}
 PASSED = (
+    "channel", "deliveryContext", "lastChannel", "lastTo", "lastAccountId", "lastThreadId",
     "status", "startedAt", "endedAt", "runtimeMs", "lastRunId", "lastRunError", "fastMode", "reasoningLevel",
     "elevatedLevel", "traceLevel", "responseUsage", "sendPolicy", "groupActivation", "color", "icon", "category",
     "spawnedBy", "spawnDepth", "lastReadAt", "abortedLastRun", "forkedFromParent", "parentSessionKey",

@@ -125,11 +125,11 @@ class Answers:
         joined = [found for each in run.joined if (found := self._open.get(each.run_id)) is not None]
         drafts = await going.watched.end(texts)
         rows = [row for each in (going, *joined) for row in each.rows]
-        await self._write(drafts, rows if last else rows[len(going.rows) :], _why(run, ended, texts))
+        await self._write(drafts, rows if last else rows[len(going.rows) :], outcome(run, ended, texts))
         going.watched.finish(answered=bool(drafts))
         for each in joined:
             each.covered = True
-        return _why(run, ended, texts)
+        return outcome(run, ended, texts)
 
     async def _write(self, drafts: Sequence[Draft], rows: Sequence[str], why: str) -> None:
         outbox = self._ports.outbox
@@ -174,7 +174,8 @@ def words(message: Assistant) -> str:
             return ""
 
 
-def _why(run: Run, ended: RunEnded, texts: Sequence[str]) -> str:
+def outcome(run: Run, ended: RunEnded, texts: Sequence[str]) -> str:
+    """How a turn ended, in a word for its row."""
     match ended.ending:
         case "ok":
             return "answered" if texts else "silence"

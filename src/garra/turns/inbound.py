@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, Final
 
 from garra.core.routing import Route
@@ -50,6 +51,7 @@ class Recorder:
                 "lastAccountId": place["accountId"],
                 "lastThreadId": place.get("threadId"),
                 "deliveryContext": place,
+                "delivery": outside(place, kind),
             },
         )
 
@@ -78,6 +80,14 @@ def delivery(address: Address) -> dict[str, Any]:
     """A place as sessions keep it."""
     place = {"channel": address.channel, "accountId": address.account, "to": address.chat}
     return {**place, "threadId": address.thread} if address.thread else place
+
+
+def outside(place: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """That a session is answered in a chat outside, as the original's entries say it; `internal` is the other kind."""
+    target = {"to": place["to"], "chatType": kind}
+    route = {"channel": place["channel"], "accountId": place["accountId"], "target": target}
+    origin = {"provider": place["channel"], "to": place["to"], "accountId": place["accountId"], "chatType": kind}
+    return {"kind": "external", "route": route, "context": dict(place), "origin": origin}
 
 
 def pairing_line(channel: str, sender: str, code: str) -> str:

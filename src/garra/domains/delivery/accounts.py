@@ -20,6 +20,8 @@ from garra.core.value import frozen
 from garra.sdk.channel import Account
 
 DEFAULT = "default"
+WEBCHAT = "webchat"
+"""The gateway's own chat: a channel without a platform, a credential or a configuration."""
 HOST_KEYS = frozenset(
     {
         "ackReaction", "allowFrom", "contextVisibility", "defaultTo", "direct", "dmHistoryLimit", "dmPolicy", "dms",

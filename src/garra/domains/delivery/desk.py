@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from garra.core.errors import NotFound, UserError
 from garra.core.value import frozen
+from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.delivery.draft import Draft, Form, OutboxRow
 from garra.domains.delivery.inbox import Inbox
 from garra.domains.delivery.ledger import Ledger
@@ -128,8 +129,10 @@ def parsed(to: str, channels: Sequence[str]) -> tuple[str, str, str]:
 
 
 def _picked(running: Sequence[Running], channel: str, account: str) -> Running:
-    found = [each for each in running if channel in ("", each.channel) and account in ("", each.account)]
-    named = ", ".join(sorted({each.channel for each in running})) or "none"
+    found = [each for each in running if channel in (each.channel, "") and account in ("", each.account)]
+    if not channel:  # the gateway's own chat is meant only where it is named
+        found = [each for each in found if each.channel != WEBCHAT]
+    named = ", ".join(sorted({each.channel for each in running} - {WEBCHAT})) or "none"
     if not found:
         wanted = f"{channel or 'any channel'}{f', account {account}' if account else ''}"
         raise NotFound(f"no channel for {wanted} is configured (configured: {named}); see garra channels list")

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from garra.core.errors import Conflict, GarraError
 from garra.core.value import frozen
+from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.delivery.inbox import Inbox, InboxRow
 from garra.sdk.channel import Inbound
 from garra.sdk.ports import Clock, Spawn, Task
@@ -61,6 +62,11 @@ class Engine(Protocol):
         ...
 
 
+def _webchat(row: InboxRow) -> bool:
+    """What operators wrote never came by an engine; WebChat goes on with it."""
+    return row.event.address is not None and row.event.address.channel == WEBCHAT
+
+
 class Embedded:
     """As `Engine`, on the inbox of this process."""
 
@@ -81,7 +87,7 @@ class Embedded:
         for row in rows:
             if row.state == "pending":
                 self._heard(row)
-        return [row for row in rows if row.state == "adopted"]
+        return [row for row in rows if row.state == "adopted" and not _webchat(row)]
 
     async def next(self) -> Job:
         while True:

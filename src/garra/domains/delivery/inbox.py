@@ -115,6 +115,20 @@ class Inbox:
             self._tell(gone)
         return Accepted(row_id, duplicate=False)
 
+    async def enter(self, event: Inbound, run_id: str, session_key: str) -> Accepted:
+        """Store an event that a run has already: no pump ever takes it. Durable as `accept`. Raises Unavailable."""
+        once, now = _once(event, ""), self._clock.now_ms()
+        row = _row(event, once, now)
+
+        def work(connection: Connection) -> tuple[str, bool]:
+            seq, row_id, _ = self._insert(connection, row, once)
+            if seq is not None:
+                move(connection, "adopt", row_id, now, run_id=run_id, session_key=session_key)
+            return row_id, seq is None
+
+        row_id, duplicate = await self._db.write(work, durable=True)
+        return Accepted(row_id, duplicate)
+
     async def claim(self, row_id: str) -> InboxRow:
         """The kernel takes it in hand. Raises Conflict when it is no longer pending."""
         return await self._move("claim", row_id)

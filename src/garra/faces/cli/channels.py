@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 SCOPES = ("operator.admin", "operator.read")
 
+OWN = ("webchat/default", "WebChat", "always there", "the gateway's own chat: web page, terminal, apps")
+"""It stands in no configuration."""
+
 ADDING = """\
 Add a chat account, or change its credential. Packages that its channel needs and that are missing are installed first.
 For a Telegram bot: write /newbot to @BotFather in Telegram; it answers with the bot's token."""
@@ -137,10 +140,9 @@ def _list(here: Place, asked: argparse.Namespace) -> int:
             for part in plugin.manifest.parts
             if not _has(plugin, setups)
         ]
-    if rows:
-        output.say(output.table(rows, ("ACCOUNT", "NAME", "STATE", "")).rstrip())
-    else:
-        output.say(f"No chat account yet. {_first(here)}")
+    output.say(output.table([*rows, OWN], ("ACCOUNT", "NAME", "STATE", "")).rstrip())
+    if not rows:
+        output.say(f"No other chat account yet. {_first(here)}")
     return 0
 
 
@@ -192,8 +194,10 @@ def _status(here: Place, asked: argparse.Namespace) -> int:
         return 0
     now = SystemClock().now_ms()
     rows = [_line(channel, row, now) for channel in found["channelOrder"] for row in found["channelAccounts"][channel]]
-    none = f"No chat account yet. {_first(here)}"
-    output.say(output.table(rows, ("ACCOUNT", "BOT", "STATE", "LAST MESSAGE", "")).rstrip() if rows else none)
+    if rows:
+        output.say(output.table(rows, ("ACCOUNT", "BOT", "STATE", "LAST MESSAGE", "")).rstrip())
+    if not any(name != OWN[0].partition("/")[0] for name in found["channelOrder"]):
+        output.say(f"No other chat account yet. {_first(here)}" if rows else f"No chat account yet. {_first(here)}")
     return 0
 
 

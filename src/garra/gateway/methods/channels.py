@@ -11,7 +11,7 @@ from msgspec import Meta
 from garra.config.load import Snapshot
 from garra.config.write import Writer
 from garra.core.errors import GarraError, NotFound, Unavailable
-from garra.domains.delivery.accounts import DEFAULT, LinkKey, Setup
+from garra.domains.delivery.accounts import DEFAULT, WEBCHAT, LinkKey, Setup
 from garra.domains.delivery.link import LinkStatus, State
 from garra.domains.delivery.links import Links
 from garra.gateway.host import Host
@@ -51,14 +51,17 @@ def links(host: Host) -> Links:
 
 
 def status(host: Host, caller: Caller, params: ChannelsStatus) -> dict[str, Any]:
-    return {"ts": host.clock.now_ms(), **listed(host, params.channel, probe=params.probe)}
+    return {"ts": host.clock.now_ms(), **listed(host, params.channel, probe=params.probe, own=True)}
 
 
-def listed(host: Host, channel: str | None = None, *, probe: bool = False) -> dict[str, Any]:
-    """What is told of channels, here and in `health`; empty where none are kept."""
+def listed(host: Host, channel: str | None = None, *, probe: bool = False, own: bool = False) -> dict[str, Any]:
+    """What is told of channels, here and in `health`; empty where none are kept. `own`: the gateway's own chat too,
+    which stands last.
+    """
     kept = host.more.get("links")
     found = [] if not isinstance(kept, Links) else [one for one in kept.status() if channel in (None, one.key.channel)]
-    order = sorted({one.key.channel for one in found})
+    found = [one for one in found if own or one.key.channel != WEBCHAT]
+    order = sorted({one.key.channel for one in found}, key=lambda name: (name == WEBCHAT, name))
     setups = {one.key: kept.setup(one.key) for one in found} if isinstance(kept, Links) else {}
     labels = {name: _label(setups, name) for name in order}
     accounts = {
@@ -122,13 +125,17 @@ def account(one: LinkStatus, setup: Setup | None, known: Mapping[str, Any] | Non
         "lastOutboundAt": None,
         "note": one.note or None,
         "bot": None if one.me is None else {"id": one.me.id, "username": one.me.handle, "name": one.me.name},
-        "dmPolicy": (setup.account.settings.get("dmPolicy") or "pairing") if setup else None,
+        "dmPolicy": None if setup is None or setup.channel == WEBCHAT else _dm_policy(setup),
         "probe": None if known is None else dict(known),
     }
     for key, source in (setup.sources if setup else {}).items():
         row.setdefault("tokenSource", source)
         row[f"{key}Source"] = source
     return {key: value for key, value in row.items() if value is not None}
+
+
+def _dm_policy(setup: Setup) -> str:
+    return str(setup.account.settings.get("dmPolicy") or "pairing")
 
 
 def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:

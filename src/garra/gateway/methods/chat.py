@@ -9,7 +9,9 @@ from msgspec import Meta
 
 from garra.core.errors import Conflict, UserError
 from garra.core.ids import RunId
+from garra.core.keys import agent_of
 from garra.core.messages import Assistant, Text
+from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.sessions.session import Session
 from garra.gateway import commands
 from garra.gateway.history import displayed, shortened
@@ -21,6 +23,11 @@ from garra.gateway.methods.models import model_rows
 from garra.gateway.params import UNSET, Attachment, Index, Limit, Name, Params, UnsetType
 from garra.gateway.reading import ChatHistory, read, spoken
 from garra.runs.run import Turn
+from garra.sdk.channel import Sender
+from garra.turns.webchat import WebChat
+
+RECENT = 500
+"""Entries in which a message that is sent again is looked for."""
 
 LARGEST = 26_213_376
 """Bytes of one message that still fit a frame."""
@@ -108,14 +115,15 @@ async def _start(host: Host, caller: Caller, said: Said, params: ChatSend | None
     began = host.clock.monotonic()
     command = None if params and params.suppress_command_interpretation else commands.parse(said.text)
     session = await host.ensure(said.key)
+    if "delivery" not in session.extra and "deliveryContext" not in session.extra:
+        session = await host.sessions.record(said.key, extra={"delivery": {"kind": "internal"}})
     transcript = await host.sessions.transcript(said.key)
     loaded = host.clock.monotonic()
     stored = host.ledgers.keys.find(transcript.session_id, transcript.messages(), user_key(said.run_id))
     if stored is not None:
         if stored != digest(said.text):
             raise conflict("chat-request-conflict")
-        host.ledgers.chat.end(said.run_id)
-        return {"runId": said.run_id, "status": "ok"}
+        return {"runId": said.run_id, "status": _standing(host, said.run_id)}
     if params and isinstance(leaf := params.expected_leaf_entry_id, str):
         _on_branch(transcript.entries(), leaf)
     if command is not None:
@@ -123,11 +131,29 @@ async def _start(host: Host, caller: Caller, said: Said, params: ChatSend | None
         host.ledgers.chat.end(said.run_id)
         return {"runId": said.run_id, "status": "started"}
     with host.show.expected(said.run_id, caller):
-        await host.runs.submit(turn(said, session, caller))
+        await _submit(host, turn(said, session, caller), caller)
     host.show.changed(said.key, session.agent_id, reason="send")
     now = host.clock.monotonic()
     timing = {"receivedToAckMs": round((now - began) * 1000, 3), "loadSessionMs": round((loaded - began) * 1000, 3)}
     return {"runId": said.run_id, "status": "started", "serverTiming": timing}
+
+
+async def _submit(host: Host, wanted: Turn, caller: Caller) -> None:
+    """Kept like a message of any channel, where the gateway keeps messages."""
+    kept = host.more.get(WEBCHAT)
+    if isinstance(kept, WebChat):
+        await kept.submit(wanted, Sender(caller.who.profile or "operator", caller.client.display_name or ""))
+    else:
+        await host.runs.submit(wanted)
+
+
+def _standing(host: Host, run_id: RunId) -> str:
+    """How far a message is that was stored before this process, or this connection, knew of it."""
+    run = host.runs.find(run_id)
+    if run is not None and run.state != "ended":
+        return "in_flight"
+    host.ledgers.chat.end(run_id)
+    return "ok"
 
 
 def _on_branch(entries: Any, leaf: str) -> None:
@@ -196,13 +222,27 @@ async def message(host: Host, caller: Caller, params: ChatMessage) -> dict[str, 
 
 async def inject(host: Host, caller: Caller, params: ChatInject) -> dict[str, Any]:
     """Put words into a session as if the agent had said them; no model is asked."""
-    session = await host.session(host.key(params.session_key, params.agent_id))
-    transcript = await host.sessions.transcript(session.key)
     text = f"[{params.label}]\n\n{params.message}" if params.label else params.message
-    entry = await transcript.append(Assistant((Text(text),), host.clock.now_ms(), api="gateway", provider="gateway"))
+    return {"ok": True, "messageId": await put(host, host.key(params.session_key, params.agent_id), text)}
+
+
+async def put(host: Host, named: str, text: str, once: str = "") -> str:
+    """Say `text` in a session as if the agent had; the entry's id. What has the key `once` already is not said again.
+    Raises NotFound for a session that is not there; an agent's own one is made.
+    """
+    key = host.key(named)
+    own = key == f"agent:{agent_of(key, host.config.agents.default_id())}:{host.main}"
+    session = await (host.ensure(key) if own else host.session(key))
+    transcript = await host.sessions.transcript(session.key)
+    for entry in reversed(transcript.entries()[-RECENT:] if once else ()):
+        if isinstance(entry.body, Assistant) and entry.body.meta.get("idempotencyKey") == once:
+            return entry.id
+    meta = {"idempotencyKey": once} if once else {}
+    words = Assistant((Text(text),), host.clock.now_ms(), api="gateway", provider="gateway", meta=meta)
+    entry = await transcript.append(words)
     host.show.tell(f"inject-{entry.id}", session.key, session.agent_id, text)
     host.show.changed(session.key, session.agent_id, phase="message", messageId=entry.id)
-    return {"ok": True, "messageId": entry.id}
+    return entry.id
 
 
 def metadata(host: Host, caller: Caller, params: ChatMetadata) -> dict[str, Any]:
