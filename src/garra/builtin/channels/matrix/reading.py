@@ -175,8 +175,9 @@ class Reading:
             try:
                 found = await self.api.call("GET", at("rooms", room, "messages"), query=asked)
             except Refused as refused:
-                if refused.status not in {403, 404}:
+                if refused.status not in {400, 403, 404}:
                     raise
+                self.pulse.note(f"What was missed in {room} cannot be fetched: {refused.said}.")
                 break
             self.pulse.alive()
             chunk = [event for event in found.get("chunk") or () if isinstance(event, dict)]
