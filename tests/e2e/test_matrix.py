@@ -18,7 +18,7 @@ from garra.io.clock import SystemClock
 from garra.io.files.root import Root
 from garra.io.http import GuardedHttp
 from garra.io.tasks import Tasks
-from garra.sdk.channel import Account, File, Media, Ports, SendFailed
+from garra.sdk.channel import Account, File, Inbound, Media, Ports, SendFailed
 from garra.testing.channels import Heard, MemoryCursor, outbound
 from garra.testing.model_server import Say
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
@@ -40,9 +40,9 @@ class Home:
 
 
 @asynccontextmanager
-async def home(folder: Path, **channel: Any) -> AsyncIterator[Home]:
+async def home(folder: Path, rate: int = 10_000, **channel: Any) -> AsyncIterator[Home]:
     async with AsyncExitStack() as stack:
-        server = Synapse(folder / "synapse")
+        server = Synapse(folder / "synapse", rate)
         await server.start()
         stack.push_async_callback(server.kill)
         bot, ann = await server.register("garra"), await server.register("ann")
@@ -147,24 +147,80 @@ async def test_a_kill_loses_and_doubles_nothing(tmp_path: Path) -> None:
             assert len(told) == 1, told
 
 
-async def test_what_a_channel_does_is_seen_by_others(tmp_path: Path) -> None:
-    """The channel alone, on the real server."""
+@dataclass
+class Alone:
+    """The channel without a gateway, on the real server."""
+
+    bot: Person
+    ann: Person
+    folder: Path
+    ports: Ports
+
+    @asynccontextmanager
+    async def linked(self, server: Synapse, **own: Any) -> AsyncIterator[tuple[Matrix, Heard]]:
+        heard = Heard()
+        base = {"homeserver": server.url, "accessToken": Secret(self.bot.token), "encryption": False}
+        channel = Matrix(Account("default", {**base, **own}), self.ports)
+        link = asyncio.ensure_future(channel.run(heard.receive, heard))
+        try:
+            await heard.until(lambda h: h.beats > 0)
+            yield channel, heard
+        finally:
+            link.cancel()
+            with suppress(asyncio.CancelledError):
+                await link
+
+
+@asynccontextmanager
+async def alone(folder: Path) -> AsyncIterator[tuple[Synapse, Alone]]:
     async with AsyncExitStack() as stack:
-        server = Synapse(tmp_path / "synapse")
+        server = Synapse(folder / "synapse")
         await server.start()
         stack.push_async_callback(server.kill)
-        bot, ann = await server.register("garra"), await server.register("ann")
-        (tmp_path / "a.txt").write_bytes(b"figures")
-        http, tasks, heard = GuardedHttp(), Tasks(), Heard()
+        http, tasks = GuardedHttp(), Tasks()
         stack.push_async_callback(http.close)
         stack.push_async_callback(tasks.close)
-        own = {"homeserver": server.url, "accessToken": Secret(bot.token), "encryption": False}
-        ports = Ports(http, SystemClock(), tasks, MemoryCursor(), Root(tmp_path))
-        channel = Matrix(Account("default", own), ports)
-        link = asyncio.ensure_future(channel.run(heard.receive, heard))
-        stack.callback(link.cancel)
-        await heard.until(lambda h: h.beats > 0)
+        ports = Ports(http, SystemClock(), tasks, MemoryCursor(), Root(folder))
+        yield server, Alone(await server.register("garra"), await server.register("ann"), folder, ports)
 
+
+async def test_what_was_missed_is_fetched_and_what_was_before_is_not(tmp_path: Path) -> None:
+    async with alone(tmp_path) as (server, net):
+        ann = net.ann
+        room = await ann.room(name="a room")
+        for number in range(15):
+            await ann.tell(room, f"before-{number}")
+        async with net.linked(server, autoJoin="always") as (_, heard):
+            await ann.ask("POST", f"/rooms/{room}/invite", {"user_id": net.bot.id})
+            await ann.tell(room, "since the invitation")
+            await ann.entered(room, net.bot.id)
+            await ann.tell(room, "now")
+            await heard.until(lambda h: "now" in h.said)
+            assert [text for text in heard.said if text] == ["since the invitation", "now"]
+        for number in range(230):
+            await ann.tell(room, f"missed-{number}")
+        async with net.linked(server) as (_, heard):
+            await heard.until(lambda h: "missed-229" in h.said)
+            fresh = [text for text in heard.said if text not in {"", "since the invitation", "now"}]
+            assert fresh == [f"missed-{number}" for number in range(230)]
+
+
+async def test_a_server_that_wants_time_gets_it(tmp_path: Path) -> None:
+    async with home(tmp_path, rate=1, dmPolicy="open", allowFrom=["*"], textChunkLimit=100) as net:
+        ann, room = net.ann, await net.ann.room(net.bot.id, direct=True)
+        await ann.entered(room, net.bot.id)
+        words = [f"word{number:03}" for number in range(60)]
+        net.model.then(Say(" ".join(words)))
+        await ann.tell(room, "tell it all")
+        await said(ann, net.bot, "word059")
+        told = " ".join(text for text in ann.heard(net.bot.id) if "word" in text)
+        assert told.split() == words
+
+
+async def test_what_a_channel_does_is_seen_by_others(tmp_path: Path) -> None:
+    async with alone(tmp_path) as (server, net), net.linked(server) as (channel, heard):
+        bot, ann = net.bot, net.ann
+        (tmp_path / "a.txt").write_bytes(b"figures")
         address = await channel.open_direct(ann.id)
         await ann.join(address.chat)
         assert (await channel.open_direct(ann.id)).chat == address.chat
@@ -194,9 +250,7 @@ async def test_what_a_channel_does_is_seen_by_others(tmp_path: Path) -> None:
         with pytest.raises(SendFailed) as failed:
             await channel.send(outbound(replace(address, chat="!none:localhost"), "hello", "out:4"))
         assert failed.value.fault == "gone"
-        with suppress(asyncio.CancelledError):
-            link.cancel()
-            await link
+        assert {event.sender.id for event in heard.events if isinstance(event, Inbound)} <= {bot.id, ann.id}
 
 
 async def test_a_server_that_dies_is_entered_again(tmp_path: Path) -> None:
