@@ -136,4 +136,4 @@ def test_a_closed_stream_is_no_fault(program: Program, closed: str) -> None:
 def test_a_level_of_thinking_that_is_none_is_named(program: Program) -> None:
     ran = program.run("agent", "--local", "-m", "hi", "--thinking", "loud")
     assert ran.code == 2
-    assert "'loud' is no level; there is off, minimal" in ran.err
+    assert "unknown thinking level 'loud': use one of off, minimal" in ran.err
