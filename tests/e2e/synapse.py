@@ -111,6 +111,9 @@ class Person:
         """The answer's object; fails the test when it is an error."""
         address = f"/_matrix/client/v3{path}" + (f"?{urlencode(query)}" if query else "")
         status, found = await request(self.port, method, address, body, self.token)
+        while status == 429:
+            await asyncio.sleep(found["retry_after_ms"] / 1000)
+            status, found = await request(self.port, method, address, body, self.token)
         assert status == 200, (status, found, path)
         return found
 
