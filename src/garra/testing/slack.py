@@ -29,7 +29,8 @@ from garra.testing.web import Request, answered, serving
 
 @frozen
 class Fault:
-    """What goes wrong with one call: Slack's `word`, or `kind`: `cut_before`, `cut_after`, `stall`, `status`."""
+    """What goes wrong with one call: Slack's `word`, or `kind`: `cut_before`, `cut_after`, `stall`, `hang_after`,
+    `status`."""
 
     word: str = ""
     kind: str = "word"
@@ -207,7 +208,7 @@ class SlackServer:
         if fault is None:
             return self._answer(call)
         self._faults.remove(fault)
-        if fault[1].kind == "cut_after":
+        if fault[1].kind.endswith("_after"):
             self._answer(call)
         return await _failed(fault[1])
 
@@ -287,7 +288,7 @@ class SlackServer:
 
 
 async def _failed(fault: Fault) -> bytes | None:
-    if fault.kind == "stall":
+    if fault.kind in ("stall", "hang_after"):
         await asyncio.Event().wait()
     if fault.kind.startswith("cut"):
         return None

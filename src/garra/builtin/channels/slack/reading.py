@@ -18,6 +18,8 @@ from garra.sdk.channel import Identity, Ignored, Inbound, LinkLost, Ports, Pulse
 
 RECENT = 50
 """So many of the places last spoken in are looked through after an outage."""
+_STORED = 2_000
+"""So many events are known to be stored."""
 
 Take = Callable[[Inbound | Ignored], Awaitable[None]]
 """Returns when the event is stored."""
@@ -41,6 +43,7 @@ class Reading:
         self._parts, self._pulse = parts, pulse
         self._people = People(parts.api)
         self._history = History(parts.api, parts.ports.clock)
+        self._stored: dict[tuple[str, str], None] = {}
         self.me = Me("")
         self.here = Position()
 
@@ -107,7 +110,13 @@ class Reading:
     async def _store(self, kind: str, payload: Any) -> None:
         reader = Reader(self._parts.account, self.me, self._parts.own.reactions)
         found = reader.read(kind, payload, await self._people.facts(kind, payload))
+        if isinstance(found, Inbound) and (found.address.chat, found.id) in self._stored:
+            return  # a mention comes twice, and what the history told may come by itself as well
         await self._parts.take(found)
+        if isinstance(found, Inbound):
+            self._stored[found.address.chat, found.id] = None
+            while len(self._stored) > _STORED:
+                self._stored.pop(next(iter(self._stored)))
         if isinstance(found, Inbound) and found.event == "message" and moment(found.id) > (0, 0):
             self.here = self.here.heard(Spot(found.address.chat, found.address.thread), found.id)
 
