@@ -53,13 +53,16 @@ class Sender:
 
 @frozen
 class Media:
-    """Something attached. `ref` is what the channel fetches it by; `size` in bytes, None where not told."""
+    """Something attached. `ref` is what the channel fetches it by; `size` in bytes, None where not told; a recording
+    plays for `seconds`.
+    """
 
     kind: MediaKind
     ref: str
     name: str = ""
     mime: str = ""
     size: int | None = None
+    seconds: int | None = None
 
 
 @frozen
@@ -173,6 +176,7 @@ class Limits:
     """What the platform takes. `text` counts `unit`s of the rendered form; `formats` is the ladder, best first, `plain`
     last. Rates are messages: `per_second` over all chats of the credential, `per_chat_s` seconds between two in a chat,
     `per_group_minute` in a group. Files in bytes. `edits_per_s` 0: messages cannot be edited.
+    `traces`: a message that is taken back leaves a mark, so nothing that would be is shown unless its owner wants it.
     """
 
     text: int
@@ -184,6 +188,7 @@ class Limits:
     file_in: int = 20 << 20
     file_out: int = 20 << 20
     edits_per_s: float = 0.0
+    traces: bool = False
     idempotent: bool = False
     beat_s: float = 30.0
 

@@ -125,6 +125,9 @@ def test_what_holds_where_nothing_is_said() -> None:
     )
     assert (group.anchor, group.ack) == ("first", "👀")
     assert read({}, limits=Limits(100)).progress.mode == "off"
+    leaving = Limits(100, edits_per_s=1.0, traces=True)
+    assert read({}, limits=leaving).progress.mode == "off"
+    assert read({"streaming": "progress"}, limits=leaving).progress.mode == "progress"
 
 
 @pytest.mark.parametrize(

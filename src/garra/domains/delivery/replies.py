@@ -200,8 +200,9 @@ def _older(streaming: object) -> object:
 
 
 def _mode(told: object, limits: Limits) -> Mode:
-    """The mode; nothing is shown where messages cannot be edited, or by a word that is not known."""
-    if limits.edits_per_s <= 0:
+    """The mode; nothing is shown where messages cannot be edited, or by a word that is not known; unasked, nothing
+    where its going leaves a mark."""
+    if limits.edits_per_s <= 0 or (told is None and limits.traces):
         return "off"
     modes: Mapping[object, Mode] = {None: "progress", "partial": "partial", "block": "block", "progress": "progress"}
     return modes.get(told, "off") if told is None or isinstance(told, str) else "off"

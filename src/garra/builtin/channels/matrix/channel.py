@@ -55,6 +55,7 @@ class Matrix:
             file_in=self._own.file,
             file_out=self._own.file,
             edits_per_s=0.5,
+            traces=True,
             idempotent=True,
             beat_s=float(HOLD_S),
         )
