@@ -24,7 +24,7 @@ from garra.testing.model_server import Say
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
 from tests.e2e.synapse import Person, Synapse
 
-pytestmark = [pytest.mark.e2e, pytest.mark.needs("synapse"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.e2e, pytest.mark.needs("synapse"), pytest.mark.timeout(240)]
 CODE = r"\b[A-HJ-NP-Z2-9]{8}\b"
 
 

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from garra.testing.model_dialects import Say, Use
 from tests.e2e.outside import logged
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
 from tests.e2e.sealed import Sealed
 from tests.e2e.synapse import Person, Synapse
 
-pytestmark = [pytest.mark.e2e, pytest.mark.needs("synapse"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.e2e, pytest.mark.needs("synapse"), pytest.mark.timeout(240)]
 CODE = r"\b[A-HJ-NP-Z2-9]{8}\b"
 
 
@@ -152,6 +153,21 @@ async def test_files_both_ways(tmp_path: Path) -> None:
         await ann.until(lambda: net.model.asked("figures.txt"))
         stored = [file.read_bytes() for file in (net.program.state / "media").rglob("*") if file.is_file()]
         assert b"the secret figures: 42" in stored
+
+
+async def test_an_answer_grows_in_secret(tmp_path: Path) -> None:
+    own: dict[str, Any] = {"dmPolicy": "allowlist", "allowFrom": ["@ann:localhost"], "streaming": {"mode": "partial"}}
+    async with home(tmp_path, **own) as net:
+        ann, room = net.ann, await room_of(net)
+        before = "First I look at what is there in this folder, which takes a moment."
+        net.model.then(Use("read", {"path": "none.txt"}, text=before), Say("There is nothing.", delay_s=4))
+        await ann.tell(room, "what is there?")
+        await ann.until(lambda: any("First I look" in text for text in ann.texts(net.bot.id)))
+        await ann.until(lambda: any("There is nothing." in text for text in ann.texts(net.bot.id)))
+        shown = [event for _, event in ann.heard if event.sender == net.bot.id]
+        assert all(event.decrypted for event in shown)
+        edits = [event.source["content"].get("m.relates_to", {}).get("event_id") for event in shown]
+        assert shown[0].event_id in edits
 
 
 def hold_keys(person: Sealed) -> list[tuple[str, Any]]:
