@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+pytest.importorskip("nio")
+
 from garra.testing.model_dialects import Say, Use
 from tests.e2e.outside import logged
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
