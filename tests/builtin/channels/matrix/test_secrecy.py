@@ -109,6 +109,6 @@ async def test_keys_whose_names_were_given_before_stop_nothing(tmp_path: Path) -
     server = Server()
     secrecy = await opened(server, tmp_path)
     server.full = True
-    await secrecy.feed("s1", {"device_one_time_keys_count": {"signed_curve25519": 10}})
-    await secrecy.feed("s2", {})
+    await secrecy.feed({"device_one_time_keys_count": {"signed_curve25519": 10}})
+    await secrecy.feed({})
     assert server.uploads == 2

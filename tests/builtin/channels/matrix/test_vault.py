@@ -80,7 +80,7 @@ def test_a_message_is_read(both: tuple[Login, Login]) -> None:
     event = ann.says("hello", more={"m.relates_to": {"m.in_reply_to": {"event_id": "$0"}}})
     assert event["content"]["m.relates_to"] == {"m.in_reply_to": {"event_id": "$0"}}
     assert bot.vault.opened(ROOM, event) == NO_KEY
-    assert bot.vault.feed("s1", sync(key))
+    assert bot.vault.feed(sync(key))
     opened = bot.vault.opened(ROOM, event)
     assert body(opened) == "hello"
     assert isinstance(opened, Mapping)
@@ -93,13 +93,13 @@ def test_a_sync_that_comes_twice_brings_its_keys_once(both: tuple[Login, Login])
     bot, ann = both
     first, second = ann.keys_for(bot), None
     event = ann.says("one")
-    assert bot.vault.feed("s1", sync(first))
+    assert bot.vault.feed(sync(first))
     bot.again()  # it died before the server's token was stored
     bot.know(ann)
     ann.vault.anew(ROOM)
     second = ann.keys_for(bot)
     later = ann.says("two", "$2")
-    assert bot.vault.feed("s1", sync(first, second))
+    assert bot.vault.feed(sync(first, second))
     assert body(bot.vault.opened(ROOM, event)) == "one"
     assert body(bot.vault.opened(ROOM, later)) == "two"
     assert bot.vault.wedged() == {}
@@ -114,13 +114,13 @@ def test_a_death_within_a_sync_leaves_nothing_half_done(both: tuple[Login, Login
     bot.again()
     bot.know(ann)
     assert bot.vault.opened(ROOM, event) == NO_KEY
-    assert bot.vault.feed("s1", sync(key))
+    assert bot.vault.feed(sync(key))
     assert body(bot.vault.opened(ROOM, event)) == "hello"
 
 
 def test_keys_the_server_has_are_on_the_disk_before(tmp_path: Path) -> None:
     bot, ann = Login(tmp_path, BOT), Login(tmp_path, ANN)
-    bot.vault.feed("s0", {"device_one_time_keys_count": {"signed_curve25519": 0}})
+    bot.vault.feed({"device_one_time_keys_count": {"signed_curve25519": 0}})
     content = bot.vault.upload()
     assert content is not None
     bot.once = dict(content["one_time_keys"])
@@ -128,7 +128,7 @@ def test_keys_the_server_has_are_on_the_disk_before(tmp_path: Path) -> None:
     bot.know(ann)
     ann.know(bot)
     key, event = ann.keys_for(bot), ann.says("hello")
-    assert bot.vault.feed("s1", sync(key))
+    assert bot.vault.feed(sync(key))
     assert body(bot.vault.opened(ROOM, event)) == "hello"
 
 
@@ -136,7 +136,7 @@ def test_a_message_passed_off_as_another_persons_is_not_believed(tmp_path: Path)
     bot, ann, eve = (Login(tmp_path, me) for me in (BOT, ANN, EVE))
     bot.know(ann, eve)
     eve.know(bot)
-    assert bot.vault.feed("s1", sync(eve.keys_for(bot)))
+    assert bot.vault.feed(sync(eve.keys_for(bot)))
     event = eve.says("I am Ann")
     assert body(bot.vault.opened(ROOM, event)) == "I am Ann"
     assert bot.vault.opened(ROOM, {**event, "sender": ANN.id}) == UNKNOWN
@@ -144,7 +144,7 @@ def test_a_message_passed_off_as_another_persons_is_not_believed(tmp_path: Path)
 
 def test_a_message_is_good_for_its_room_and_once(both: tuple[Login, Login]) -> None:
     bot, ann = both
-    assert bot.vault.feed("s1", sync(ann.keys_for(bot)))
+    assert bot.vault.feed(sync(ann.keys_for(bot)))
     event = ann.says("pay Eve", "$1")
     assert body(bot.vault.opened(ROOM, event)) == "pay Eve"
     assert body(bot.vault.opened(ROOM, event)) == "pay Eve"
@@ -193,7 +193,7 @@ def test_a_misshapen_key_stops_nothing(both: tuple[Login, Login], event: dict[st
             "ciphertext": {bot.device["keys"]["curve25519:BOT"]: {"type": 0, "body": "AAAA"}},
         },
     }
-    assert bot.vault.feed("s1", sync(event, spoilt, key))
+    assert bot.vault.feed(sync(event, spoilt, key))
     assert body(bot.vault.opened(ROOM, ann.says("hello"))) == "hello"
 
 
@@ -203,7 +203,7 @@ def test_a_person_with_misshapen_devices_harms_nobody_else(tmp_path: Path) -> No
     spoilt = {"EVE": {"user_id": EVE.id, "device_id": "EVE", "keys": {"ed25519:EVE": "!", "curve25519:EVE": "!"}}}
     bot.vault.queried([EVE.id, ANN.id], {"device_keys": {EVE.id: spoilt, ANN.id: {"ANN": ann.device}}})
     assert bot.vault.asking([EVE.id, ANN.id]) == []
-    assert bot.vault.feed("s1", sync(ann.keys_for(bot)))
+    assert bot.vault.feed(sync(ann.keys_for(bot)))
     assert body(bot.vault.opened(ROOM, ann.says("hello"))) == "hello"
 
 
@@ -212,7 +212,7 @@ def test_why_a_key_was_not_given_is_told(both: tuple[Login, Login]) -> None:
     ann.keys_for(bot)
     event = ann.says("hello")
     told = {"session_id": event["content"]["session_id"], "code": "m.unverified", "room_id": ROOM}
-    bot.vault.feed("s1", sync({"type": "m.room_key.withheld", "sender": ANN.id, "content": told}))
+    bot.vault.feed(sync({"type": "m.room_key.withheld", "sender": ANN.id, "content": told}))
     assert "m.unverified" in str(bot.vault.opened(ROOM, event))
 
 

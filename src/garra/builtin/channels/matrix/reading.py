@@ -30,8 +30,8 @@ Event = Mapping[str, Any]
 class Opens(Protocol):
     """What reads encrypted events."""
 
-    async def feed(self, since: str, found: Mapping[str, Any]) -> None:
-        """Take the keys that came with the sync after `since`. Raises Refused."""
+    async def feed(self, found: Mapping[str, Any]) -> None:
+        """Take the keys that came with a sync. Raises Refused."""
         ...
 
     async def opened(self, room: str, event: Event) -> Event | str:
@@ -106,7 +106,7 @@ class Reading:
     async def _take(self, found: Mapping[str, Any], here: Position) -> Position:
         """Store everything, then the position."""
         if self.opens is not None:
-            await self.opens.feed(here.since, found)
+            await self.opens.feed(found)
             await self._late(self.opens)
         rooms, first = _dict(found.get("rooms")), not here.since
         for room, body in _dict(rooms.get("join")).items():

@@ -73,10 +73,10 @@ class Secrecy:
 
     # ---- what comes in
 
-    async def feed(self, since: str, found: Event) -> None:
+    async def feed(self, found: Event) -> None:
         """Take the keys that came with a sync. Raises Refused."""
         async with self._turn:
-            self._news = await asyncio.to_thread(self._vault.feed, since, found) or self._news
+            self._news = await asyncio.to_thread(self._vault.feed, found) or self._news
             await self.publish()
             await self._mend()
 

@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from threading import Lock
 from typing import Any
 
@@ -105,21 +106,21 @@ class Vault:
 
     # ---- what comes in
 
-    def feed(self, since: str, found: Mapping[str, Any]) -> bool:
-        """Take the keys of one sync; whether there are new ones. The same sync a second time is taken once: how much
-        of it was, stands in the same transaction as what it brought."""
+    def feed(self, found: Mapping[str, Any]) -> bool:
+        """Take the keys of one sync; whether there are new ones. What comes a second time is taken once: what was
+        taken of the last sync stands in the same transaction as what it brought."""
         events = [one for one in (found.get("to_device") or {}).get("events") or () if isinstance(one, dict)]
         if not events:
             with self._lock:
                 self._lists(found)
             return False
+        named = {_digest(event): event for event in events}
         with self:
-            mark = json.loads(self._store.load_sync_token() or "[null, 0]")
-            done = mark[1] if mark[0] == since else 0
-            fresh = [self._take(event) for event in events[done:]]
+            done = frozenset((self._store.load_sync_token() or "").split())
+            fresh = [self._take(event) for name, event in named.items() if name not in done]
             self._lists(found)
             self._olm.save_account()
-            self._store.save_sync_token(json.dumps([since, len(events)]))
+            self._store.save_sync_token(" ".join(named))
             return any(fresh)
 
     def _take(self, event: Mapping[str, Any]) -> bool:
@@ -269,6 +270,10 @@ class Vault:
     def lock(self, room: str) -> None:
         with self:
             self._store.save_encrypted_rooms([room])
+
+
+def _digest(event: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(event, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _inner(event: Mapping[str, Any], inner: Mapping[str, Any], room: str) -> Mapping[str, Any] | str:
