@@ -22,6 +22,7 @@ from tests.contracts.channel.email_platform import EmailPlatform
 from tests.contracts.channel.matrix_platform import MatrixPlatform
 from tests.contracts.channel.slack_platform import SlackPlatform
 from tests.contracts.channel.webhook_platform import WebhookPlatform
+from tests.contracts.channel.xmpp_platform import XmppPlatform
 
 
 class Platform(Protocol):
@@ -179,4 +180,5 @@ PLATFORMS = [
     SlackPlatform,
     MatrixPlatform,
     WebhookPlatform,
+    pytest.param(XmppPlatform, marks=pytest.mark.needs("prosody")),
 ]

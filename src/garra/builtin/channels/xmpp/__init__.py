@@ -1,0 +1,1 @@
+"""XMPP as a channel: direct chats and rooms, over one stream."""
