@@ -86,6 +86,17 @@ def said(heard: Heard) -> list[str]:
     return [event.text for event in heard.events if isinstance(event, Inbound)]
 
 
+def named(heard: Heard) -> Heard:
+    """From now on it hears nothing before it is told who we are: an event is kept under the name of who heard it."""
+    heard.me = None
+
+    def before(event: Inbound | Ignored) -> None:
+        assert heard.me is not None
+
+    heard.before = before
+    return heard
+
+
 # ---- sessions
 
 
@@ -141,6 +152,7 @@ async def test_a_session_that_is_refused_begins_anew_and_misses_nothing(place: P
     place.server.forget()
     for number in range(130):
         place.server.say(ANN, f"missed {number}")
+    named(heard)
     async with running(place.channel(cursor), heard):
         await heard.until(lambda h: len(said(h)) == 131)
         place.server.say(ANN, "now")
@@ -174,7 +186,7 @@ async def test_a_chat_that_cannot_be_placed_is_not_judged(place: Place) -> None:
         place.server.say(ANN, "where?", ROOM, guild_id=GUILD)
         with pytest.raises(LinkLost):
             await asyncio.wait_for(task, 10)
-    async with running(place.channel(cursor), heard):
+    async with running(place.channel(cursor), named(heard)):
         await heard.until(lambda h: said(h) == ["where?"])
 
 

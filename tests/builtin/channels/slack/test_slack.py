@@ -81,6 +81,17 @@ def said(heard: Heard) -> list[str]:
     return [event.text for event in heard.events if isinstance(event, Inbound)]
 
 
+def named() -> Heard:
+    """Hears nothing before it knows who we are: an event is kept under the name of who heard it."""
+    heard = Heard()
+
+    def before(event: Inbound | Ignored) -> None:
+        assert heard.me is not None
+
+    heard.before = before
+    return heard
+
+
 # ---- receiving
 
 
@@ -201,9 +212,9 @@ async def test_what_an_outage_swallowed_is_asked_for_in_order(place: Place) -> N
     place.server.miss(ANN, "missed in the thread", ROOM, thread_ts=root["ts"])
     begun = place.server.miss(ANN, "a thread begins", ROOM, reply_count=1)
     place.server.miss(ANN, "and goes on", ROOM, thread_ts=begun["ts"])
-    again = Heard()
+    again = named()
     async with running(place.channel(cursor), again):
-        await again.until(lambda h: h.me is not None)
+        await again.until(lambda h: len(said(h)) == 208)
     texts = said(again)
     assert [text for text in texts if text[:8] == "missed 0" or text[7:].isdecimal()] == [
         f"missed {number}" for number in range(205)
@@ -214,7 +225,9 @@ async def test_what_an_outage_swallowed_is_asked_for_in_order(place: Place) -> N
     third = Heard()
     async with running(place.channel(cursor), third):
         await third.until(lambda h: h.me is not None)
-    assert said(third) == []
+        place.server.say(ANN, "now")
+        await third.until(lambda h: "now" in said(h))
+    assert said(third) == ["now"]
 
 
 async def test_a_chat_that_is_shut_has_nothing_and_a_pause_is_waited_for(place: Place) -> None:

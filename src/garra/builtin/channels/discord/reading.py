@@ -133,9 +133,10 @@ class Reading:
         body = told.body
         if told.name == "READY":
             await self._ready(body)
-        elif told.name == "RESUMED":
-            self._connected()
-        elif told.name in STORED:
+            return
+        if not self._up:
+            self._connected()  # the session goes on: what it repeats is stored under the name it was heard by before
+        if told.name in STORED:
             await self._store(told.name, body, self._mark(told.seq))
         elif isinstance(body, dict):
             self._parts.world.told(told.name, body)
@@ -148,11 +149,10 @@ class Reading:
             begun = self.here.begun(body, self._parts.own.intents)
         except (KeyError, TypeError, AttributeError):
             raise LinkLost("Discord's READY does not say who we are") from None
-        behind = begun.chats
         self.here, self._parts.world.me = begun, begun.bot
-        for chat, last in tuple(behind.items()):
-            await self._catch_up(chat, last)
         self._connected()
+        for chat, last in tuple(begun.chats.items()):
+            await self._catch_up(chat, last)
 
     def _connected(self) -> None:
         self._up = True

@@ -55,8 +55,8 @@ class Reading:
         sockets = Sockets(parts.own, parts.api, parts.ports, self._pulse)
         try:
             await sockets.open()
-            await self._catch_up()
             self._pulse.connected(Identity(self.me.user, self.me.name, self.me.name))
+            await self._catch_up()  # after: an event is stored under the name of who heard it
             while True:
                 await self._batch(sockets)
         finally:
