@@ -156,6 +156,14 @@ async def test_files_both_ways(tmp_path: Path) -> None:
         stored = [file.read_bytes() for file in (net.program.state / "media").rglob("*") if file.is_file()]
         assert b"the secret figures: 42" in stored
 
+        (tmp_path / "answer.txt").write_bytes(b"the secret answer: 43")
+        to = ("--to", f"matrix:{room}", "--media", str(tmp_path / "answer.txt"))
+        done, out, err = await net.program.run("message", "send", *to, "--message", "here it is")
+        assert done == 0, out + err
+        await ann.said(net.bot.id, "here it is")
+        sent = [event.source["content"] for _, event in ann.heard if event.source["content"].get("file")]
+        assert await ann.opened(sent[-1]) == b"the secret answer: 43"
+
 
 async def test_an_answer_grows_in_secret(tmp_path: Path) -> None:
     own: dict[str, Any] = {"dmPolicy": "allowlist", "allowFrom": ["@ann:localhost"], "streaming": {"mode": "partial"}}

@@ -137,10 +137,20 @@ def test_a_mention_of_somebody_else_is_none() -> None:
     event = READER.read({**EVENTS["text"], "content": content}, PLACE)
     assert isinstance(event, Inbound)
     assert not event.mentioned
-    for body in ("garrapata", "a.garra@mail", "x@garra:localhost2"):
+    for body in ("garrapata", "a.garra@mail", "x@garra:localhost2", "ask @garra:elsewhere"):
         event = READER.read({**EVENTS["text"], "content": {"msgtype": "m.text", "body": body}}, PLACE)
         assert isinstance(event, Inbound)
         assert not event.mentioned, body
+
+
+def test_the_name_alone_is_still_a_message() -> None:
+    event = READER.read({**EVENTS["text"], "content": {"msgtype": "m.text", "body": "@Garra"}}, PLACE)
+    assert isinstance(event, Inbound)
+    assert (event.text, event.mentioned) == ("@Garra", True)
+    named = {"msgtype": "m.text", "body": "Garra", "m.mentions": {"user_ids": [ME.id]}}
+    event = READER.read({**EVENTS["text"], "content": named}, PLACE)
+    assert isinstance(event, Inbound)
+    assert (event.text, event.mentioned) == ("Garra", True)
 
 
 json_like = st.recursive(

@@ -43,7 +43,7 @@ def words(content: Mapping[str, Any], me: Me) -> Words:
         body = unquoted(body)
     named = _named(content, body, me)
     if named:
-        body = _unnamed(body, me)
+        body = _unnamed(body, me) or body
     return Words(f"* {body}" if content.get("msgtype") == "m.emote" else body, named)
 
 
@@ -76,7 +76,7 @@ def _without_reply(formatted: str) -> str:
 
 
 def _stands(name: str, body: str) -> bool:
-    return re.search(rf"(?<![\w@.]){re.escape(name)}(?![\w@])", body, re.IGNORECASE) is not None
+    return re.search(rf"(?<![\w@.])@?{re.escape(name)}(?![\w@]|:\w)", body, re.IGNORECASE) is not None
 
 
 def _unnamed(body: str, me: Me) -> str:
