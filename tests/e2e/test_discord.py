@@ -64,7 +64,6 @@ async def chat(root: Path, **settings: Any) -> AsyncIterator[Chat]:
             yield Chat(program, model, discord)
 
 
-@pytest.mark.req("SEC-01")
 async def test_a_stranger_is_paired_and_a_restart_keeps_it(tmp_path: Path) -> None:
     async with chat(tmp_path) as here:
         here.discord.say(ANN, "hello")

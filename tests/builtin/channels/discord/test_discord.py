@@ -374,7 +374,6 @@ async def test_an_answer_that_may_not_be_one_goes_alone(place: Place) -> None:
     assert first["nonce"] == second["nonce"]
 
 
-@pytest.mark.req("ONE-11")
 async def test_a_used_up_bucket_is_waited_for_and_a_long_pause_is_told(place: Place) -> None:
     channel = place.channel()
     place.server.headers = {"x-ratelimit-bucket": "b1", "x-ratelimit-remaining": "0", "x-ratelimit-reset-after": "0.3"}

@@ -337,7 +337,6 @@ FAULTS = [
 ]
 
 
-@pytest.mark.req("ONE-11")
 @pytest.mark.parametrize(("fault", "meant"), FAULTS, ids=lambda value: getattr(value, "word", value))
 async def test_what_a_refusal_means(place: Place, fault: Fault, meant: str) -> None:
     place.server.fail("chat.postMessage", fault)
