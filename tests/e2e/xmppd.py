@@ -81,6 +81,7 @@ Component "{ROOMS}" "muc"
  modules_enabled={{ "muc_mam" }}; muc_log_by_default=true; muc_room_locking=false
  muc_room_default_public_jids={"true" if public else "false"}
 Component "upload.localhost" "http_file_share"
+ http_host="127.0.0.1"
 """)
 
     async def start(self) -> None:

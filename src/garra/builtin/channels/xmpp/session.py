@@ -81,10 +81,10 @@ class Session:
             await self._enter(room, password)
 
     async def _enter(self, room: str, password: str) -> None:
-        can = await self.wire.features(room)
         if fault := await self.rooms.enter(self.wire.send, room, self._ground.own.nick, password):
             self._pulse.note(f"the room {room} cannot be entered: {fault}"[:300])
             return
+        can = await self.wire.features(room)  # asked inside: a room may come into being by being entered
         if HIDDEN in can:
             self.rooms.marking.add(room)
         if ARCHIVE in can:
