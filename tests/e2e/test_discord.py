@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from garra.testing.discord import DiscordServer
+from garra.testing.discord import DiscordServer, Fault
 from tests.e2e.outside import logged, until
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
 
@@ -99,6 +99,22 @@ async def test_a_kill_loses_and_doubles_nothing(tmp_path: Path) -> None:
         texts = ["m0.", *(f"{kind}{number}." for number in range(1, 4) for kind in ("m", "away"))]
         assert [here.count(ANN, text) for text in texts] == [1] * len(texts)
         assert [here.count(BOB, f"b{number}.") for number in range(1, 4)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_an_answer_half_sent_at_a_kill_is_there_once(tmp_path: Path, *, forgets: bool) -> None:
+    async with chat(tmp_path, allowFrom=[ANN]) as here:
+        await here.answered(ANN, "before")
+        here.discord.fail("/messages", Fault(kind="hang_after"))
+        here.discord.say(ANN, "half sent")
+        await here.reached(ANN, "half sent")
+        here.program.kill()
+        await here.program.gone()
+        if forgets:  # what was enforced some minutes ago; the session shows what was sent
+            here.discord.nonces.clear()
+        await here.program.start()
+        await here.answered(ANN, "after")
+        assert here.count(ANN, "half sent") == 1
 
 
 async def test_a_session_that_is_gone_is_made_up_for(tmp_path: Path) -> None:

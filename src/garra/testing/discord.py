@@ -34,7 +34,7 @@ _BASE = (4_000_000_000_000 - 1_420_070_400_000) << 22
 @frozen
 class Fault:
     """What goes wrong with one call: `status` with Discord's `number` and words, or `kind`: `cut_before`, `cut_after`,
-    `stall`.
+    `stall`, `hang_after`.
     """
 
     status: int = 0
@@ -96,7 +96,7 @@ class DiscordServer:
     def __post_init__(self) -> None:
         self._ids, self._serials = count(1), count(1)
         self._faults: list[tuple[str, Fault]] = []
-        self._nonces: dict[str, dict[str, Any]] = {}
+        self.nonces: dict[str, dict[str, Any]] = {}
         self.sessions: dict[str, Session] = {}
         self._ports = (0, 0)
         self._news = asyncio.Event()
@@ -206,7 +206,9 @@ class DiscordServer:
                     session = await self._resumed(socket, frame["d"])
         if session is not None and session.socket is socket:
             session.socket = None
-            if socket.close_code in (1000, 1001) and socket.protocol.close_rcvd_then_sent:  # who says goodbye so ends the session
+            if (
+                socket.close_code in (1000, 1001) and socket.protocol.close_rcvd_then_sent
+            ):  # who says goodbye so ends the session
                 self.sessions.pop(session.id, None)
 
     async def _beaten(self, socket: ServerConnection, session: Session | None, seq: int | None) -> None:
@@ -267,7 +269,7 @@ class DiscordServer:
         if fault is None:
             return self._with_headers(self._answer(call))
         self._faults.remove(fault)
-        if fault[1].kind == "cut_after":
+        if fault[1].kind.endswith("_after"):
             self._answer(call)
         return await _failed(fault[1])
 
@@ -294,7 +296,7 @@ class DiscordServer:
                 asked = parse_qs(query)
                 after, limit_ = int(asked["after"][0]), int(asked["limit"][0])
                 found_ = [each for each in self.messages.get(channel, ()) if int(each["id"]) > after][:limit_]
-                hidden = ("guild_id", "member")
+                hidden = ("guild_id", "member", "nonce")
                 return _yes([{k: v for k, v in each.items() if k not in hidden} for each in reversed(found_)])
             case "GET", "channels", channel, "messages", number:
                 one = self._find(channel, number)
@@ -310,7 +312,7 @@ class DiscordServer:
 
     def _sent(self, channel: str, call: Asked) -> bytes:
         body = call.body
-        if (known := self._nonces.get(body["nonce"])) is not None:
+        if (known := self.nonces.get(body["nonce"])) is not None:
             return _yes(known)
         text = body.get("content", "")
         if len(text) > 2000:
@@ -320,7 +322,7 @@ class DiscordServer:
             return _no(400, "Cannot send an empty message", 50006)
         message = self.message(self.bot, text, channel, nonce=body["nonce"])
         message["author"]["bot"] = True
-        self._nonces[body["nonce"]] = message
+        self.nonces[body["nonce"]] = message
         self.messages.setdefault(channel, []).append(message)
         self.push("MESSAGE_CREATE", message)
         return _yes(message)
@@ -337,7 +339,7 @@ class DiscordServer:
 
 
 async def _failed(fault: Fault) -> bytes | None:
-    if fault.kind == "stall":
+    if fault.kind in ("stall", "hang_after"):
         await asyncio.Event().wait()
     if fault.kind != "status":
         return None

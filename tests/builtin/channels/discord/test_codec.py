@@ -143,7 +143,9 @@ def test_nothing_that_comes_stops_the_reading(kind: str, odd: Any, name: str, ke
 
 
 def test_a_position_is_kept_and_what_is_none_is_the_beginning() -> None:
-    here = Position("9", "Garra", "garra", "s1", "wss://x", 7, 5, "50", "40", ("77",), {"1": Last("50", "77")})
+    here = Position(
+        "9", "Garra", "garra", "s1", "wss://x", 7, 5, "50", "40", ("77",), {"1": Last("50", "77")}, {"n": "50"}
+    )
     assert position(here.text()) == here
     for odd in (None, "", "{", "[]", '"x"', '{"seq": 1, "what": 2}', '{"chats": {"1": []}}', '{"chats": 3}'):
         assert position(odd) == Position()

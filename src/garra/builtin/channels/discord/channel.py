@@ -33,6 +33,7 @@ from garra.sdk.channel import (
 
 _CDN = frozenset({"cdn.discordapp.com", "media.discordapp.net"})
 _REMEMBERED = 512
+_SETTLE_S = 30.0
 _NO_HISTORY = 160002
 """Discord's number for: who may not read what was said before cannot answer it."""
 _LATER = 6
@@ -72,21 +73,17 @@ class Discord:
 
         async def take(event: Event, found: Inbound | Ignored) -> None:
             await receive(found)
-            self._stored(event, found)
+            self._stored(event)
 
         world, reader = World(self._api), Reader(self._account.id, own.reactions)
         self._reading = Reading(Parts(own, self._api, world, reader, self._ports, take), pulse)
         await self._reading.run()
 
-    def _stored(self, event: Event, found: Inbound | Ignored) -> None:
-        """A press is answered once it is stored, so that its wait ends; our own word tells that it arrived."""
+    def _stored(self, event: Event) -> None:
+        """A press is answered once it is stored, so that its wait ends."""
         body = event.body
-        if not isinstance(body, dict):
-            return
-        if event.name == "INTERACTION_CREATE":
+        if event.name == "INTERACTION_CREATE" and isinstance(body, dict):
             self._ports.spawn(self._answered(str(body.get("id")), str(body.get("token"))), "discord button")
-        elif isinstance(found, Inbound) and found.own and isinstance(nonce := body.get("nonce"), str):
-            self._remember(nonce, found.id)
 
     async def _answered(self, number: str, token: str) -> None:
         try:
@@ -105,10 +102,28 @@ class Discord:
         """Several messages where it has many files; what a try before this one is known to have sent is not sent."""
         listed = outgoing.posts(message, self._style)
         chat = await self._chat(message.address)
-        for post in listed:
-            if post.nonce not in self._sent:
-                self._remember(post.nonce, await self._post(chat, post))
-        return self._sent[listed[0].nonce]
+        await self._settled()
+        numbers = [await self._once(chat, post) for post in listed]
+        return numbers[0]
+
+    async def _once(self, chat: str, post: Post) -> str:
+        """Send it, unless it is known to have arrived."""
+        seen = self._reading.here.sent if self._reading is not None else {}
+        known = self._sent.get(post.nonce) or seen.get(post.nonce)
+        if known is None:
+            known = await self._post(chat, post)
+            self._remember(post.nonce, known)
+        return known
+
+    async def _settled(self) -> None:
+        """What the gateway repeats may show as sent what is about to be sent. Raises SendFailed."""
+        if self._reading is None or self._reading.settled.is_set():
+            return
+        try:
+            async with asyncio.timeout(_SETTLE_S):
+                await self._reading.settled.wait()
+        except TimeoutError:
+            raise SendFailed("passing", "what was missed is still being read") from None
 
     async def _post(self, chat: str, post: Post) -> str:
         uploads = [await self._upload(file) for file in post.files]

@@ -15,6 +15,7 @@ from garra.core.value import frozen
 from garra.sdk.encoding import encoded
 
 CHATS = 200
+SENT = 32
 _EPOCH_MS = 1_420_070_400_000
 
 
@@ -29,6 +30,7 @@ class Last(NamedTuple):
 class Position:
     """`bot`, `name`, `handle`: who we are. `intents` are those of the session. `newest`: the newest message stored.
     `since`: what it was when this session began after an older one; `due` are the servers not looked through since.
+    `sent` are the last messages of ours that were seen to arrive, by the names they were sent under.
     """
 
     bot: str = ""
@@ -42,6 +44,7 @@ class Position:
     since: str = ""
     due: tuple[str, ...] = ()
     chats: Mapping[str, Last] = field(default_factory=dict)
+    sent: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         return encoded({each.name: getattr(self, each.name) for each in fields(self)}).decode()
@@ -64,6 +67,11 @@ class Position:
         newest = last.message if later(last.message, self.newest) else self.newest
         return replace(self, chats=kept, newest=newest)
 
+    def arrived(self, nonce: str, message: str) -> Position:
+        """A message of ours came back to us."""
+        kept = dict([*self.sent.items(), (nonce, message)][-SENT:])
+        return replace(self, sent=kept)
+
     def begun(self, ready: Mapping[str, Any], intents: int) -> Position:
         """A new session, as READY tells it. Raises KeyError and TypeError for one that tells too little."""
         user = ready["user"]
@@ -80,6 +88,7 @@ class Position:
             self.newest if same else "",
             tuple(str(guild["id"]) for guild in ready.get("guilds") or ()),
             self.chats if same else {},
+            self.sent if same else {},
         )
 
 

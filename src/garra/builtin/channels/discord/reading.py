@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -44,11 +45,12 @@ class Parts:
 
 
 class Reading:
-    """One account's, until cancelled."""
+    """One account's, until cancelled. `settled`: what was missed before its first connection is stored."""
 
     def __init__(self, parts: Parts, pulse: Pulse) -> None:
         self._parts, self._pulse = parts, pulse
         self.here = Position()
+        self.settled = asyncio.Event()
         self._up = False
 
     async def run(self) -> None:
@@ -136,7 +138,9 @@ class Reading:
             return
         if not self._up:
             self._connected()  # the session goes on: what it repeats is stored under the name it was heard by before
-        if told.name in STORED:
+        if told.name == "RESUMED":
+            self.settled.set()
+        elif told.name in STORED:
             await self._store(told.name, body, self._mark(told.seq))
         elif isinstance(body, dict):
             self._parts.world.told(told.name, body)
@@ -153,6 +157,7 @@ class Reading:
         self._connected()
         for chat, last in tuple(begun.chats.items()):
             await self._catch_up(chat, last)
+        self.settled.set()
 
     def _connected(self) -> None:
         self._up = True
@@ -179,6 +184,8 @@ class Reading:
         await parts.take(event, found)
         if name == "MESSAGE_CREATE" and isinstance(found, Inbound):
             self.here = self.here.heard(found.address.chat, Last(found.id, found.address.guild))
+            if found.own and isinstance(nonce := body.get("nonce"), str):
+                self.here = self.here.arrived(nonce, found.id)
 
     def _mark(self, seq: int) -> str:
         """A name for an event without one: the same when the session repeats it."""
