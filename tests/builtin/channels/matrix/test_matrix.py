@@ -195,6 +195,14 @@ async def test_an_encrypted_message_is_not_lost_in_silence(house: House) -> None
     assert house.server.sent(room) == []
 
 
+async def test_an_encrypted_room_waits_for_the_link(house: House) -> None:
+    house.server.room(ANN).encrypted = True
+    with pytest.raises(SendFailed) as failed:
+        await house.channel(encryption=True).send(outbound(here(house), "in clear?"))
+    assert failed.value.fault == "passing"
+    assert house.server.shown(ANN) == []
+
+
 # ---- invitations
 
 MODES: list[tuple[dict[str, Any], bool, bool]] = [

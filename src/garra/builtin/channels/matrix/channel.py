@@ -47,6 +47,7 @@ class Matrix:
         self._files = Shelf(self._api, ports.media, self._own.file)
         self._me: Me | None = None
         self._secrecy: Secrecy | None = None
+        self._open = "" if self._own.encryption and ports.state is not None else "encryption is off"
         self._reactions: dict[tuple[str, str], str] = {}
         self.limits = Limits(
             text=self._own.text,
@@ -76,12 +77,15 @@ class Matrix:
             pulse,
             self._secrecy,
         )
-        await reading.run()
+        try:
+            await reading.run()
+        finally:
+            self._secrecy = None  # the next link has a channel of its own, and its keys must not move in two places
 
     async def _keys(self, me: Me, pulse: Pulse) -> Secrecy | None:
         """Encryption, where it is wanted and can be. Raises LinkLost."""
         state = self._ports.state
-        if not self._own.encryption or state is None:
+        if self._open or state is None:
             return None
         try:
             found = await secrecy.opening(self._api, me, state)
@@ -89,6 +93,7 @@ class Matrix:
             raise faults.lost(refused) from None
         if isinstance(found, str):
             pulse.note(f"No encryption: {found}.")
+            self._open = found
             return None
         await self._sign(me, state, pulse)
         self._rooms.locked = await found.locked()
@@ -209,9 +214,9 @@ class Matrix:
         except Refused as refused:
             raise faults.upload_failed(refused) from None
         if facts.encrypted and self._secrecy is None:
-            off = not self._own.encryption or self._me is not None
-            line = "the room is encrypted, and encryption is off" if off else "there is no connection"
-            raise SendFailed("refused" if off else "passing", line)
+            if self._open:
+                raise SendFailed("refused", f"the room is encrypted, and {self._open}")
+            raise SendFailed("passing", "there is no connection")
         return facts
 
     async def _put(self, room: str, kind: str, content: Mapping[str, Any], key: str) -> str:
