@@ -53,7 +53,7 @@ class Prosody:
     """`prosody` on a free port; `users` have the password `pw`. `public`: rooms show real addresses to everybody."""
 
     def __init__(self, folder: Path, *users: str, tls: Path | None = None, public: bool = True, more: str = "") -> None:
-        self.port, self.files, self.folder = free_port(), free_port(), folder
+        self.port, self.files, self.secure, self.folder = free_port(), free_port(), free_port(), folder
         accounts, plugins = folder / "data" / "localhost" / "accounts", folder / "plugins"
         accounts.mkdir(parents=True)
         plugins.mkdir()
@@ -71,7 +71,8 @@ pidfile="{folder}/pid"; data_path="{folder}/data"; run_as_root=true; log={{ info
 plugin_paths={{ "{plugins}" }}; authentication="internal_plain"; network_backend="epoll"
 c2s_require_encryption={"true" if tls else "false"}; allow_unencrypted_plain_auth={"false" if tls else "true"}
 modules_enabled={{ {listed} }}; modules_disabled={{ "s2s", {'""' if tls else '"tls"'} }}
-interfaces={{ "127.0.0.1" }}; c2s_ports={{ {self.port} }}; http_ports={{ {self.files} }}; https_ports={{}}
+interfaces={{ "127.0.0.1" }}; c2s_ports={{ {self.port} }}; c2s_direct_tls_ports={{ {self.secure if tls else ""} }}
+http_ports={{ {self.files} }}; https_ports={{}}
 http_interfaces={{ "127.0.0.1" }}; http_external_url="http://127.0.0.1:{self.files}/"; {secured}
 default_archive_policy=true; archive_expires_after="never"
 {more}

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from garra.builtin.channels.xmpp.channel import Xmpp
 from garra.core.secret import Secret
@@ -35,6 +40,27 @@ from tests.io.test_http_tls import certificate
 __all__ = ["certificate"]
 
 pytestmark = pytest.mark.needs("prosody")
+
+
+def named(folder: Path, host: str) -> Path:
+    """A certificate that signs itself, for a name, with its key in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name, today = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "garra test")]), datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(today - timedelta(days=1))
+        .not_valid_after(today + timedelta(days=2))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+    file = folder / "named.pem"
+    file.write_bytes(secret + made.public_bytes(pem))
+    return file
+
+
 BOT, ROOM = "bot@localhost", f"den@{ROOMS}"
 
 
@@ -299,6 +325,16 @@ async def test_tls_is_required_and_checked_for_the_address_not_the_host(certific
         place.more["security"] = "starttls"
         with pytest.raises(LinkRefused, match="no safe way"):
             await place.bot(MemoryCursor()).run(heard.receive, heard)
+
+
+async def test_over_tls_agreed_midway_and_at_once(tmp_path: Path) -> None:
+    pem = await asyncio.to_thread(named, tmp_path, "localhost")
+    async with town(tls=pem) as place:
+        for security, port in (("starttls", place.server.port), ("tls", place.server.secure)):
+            place.more = {"security": security, "port": port, "caFile": str(pem)}
+            heard = Heard()
+            async with link(place.bot(MemoryCursor()), heard):
+                assert heard.me is not None
 
 
 async def test_what_is_missing_is_said() -> None:

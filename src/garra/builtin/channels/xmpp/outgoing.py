@@ -9,7 +9,6 @@ from xml.etree.ElementTree import Element, SubElement
 from garra.builtin.channels.xmpp.codec import (
     CLIENT,
     CORRECT,
-    DELAY,
     OOB,
     REACTIONS,
     REPLY,
@@ -134,6 +133,3 @@ def refusal(xml: Element) -> SendFailed:
     if error is not None and error.get("type") == "wait":
         return SendFailed("passing", line)
     return SendFailed(_FAULTS.get(condition, "refused"), line)
-
-
-__all__ = ["DELAY", "Stanza", "change", "clean", "message_id", "reaction", "refusal", "spoken", "target", "typing"]

@@ -14,12 +14,15 @@ HIDDEN = "urn:xmpp:occupant-id:0"
 
 
 class Rooms:
-    """`nicks` are ours by room, `marking` the rooms whose marks of people are their own. `note` is told of trouble."""
+    """`nicks` are ours by room, `marking` the rooms whose marks of people are their own, `open` those that show
+    real addresses, `archives` those that keep what is said. `note` is told of trouble.
+    """
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self.nicks: dict[str, str] = {}
         self.marking: set[str] = set()
         self.archives: set[str] = set()
+        self.open: set[str] = set()
         self._people: dict[str, dict[str, Occupant]] = {}
         self._entering: dict[str, asyncio.Future[str]] = {}
         self._note = note
@@ -27,10 +30,16 @@ class Rooms:
     def who(self, room: str, nick: str) -> Occupant:
         return self._people.get(room, {}).get(nick, NOBODY)
 
-    def archived(self, message: Element) -> Occupant:
-        """Who said what a room has kept: it says so itself, since it takes away what others write there."""
-        item = message.find(f"{MUC_USER}x/{MUC_USER}item")
-        return Occupant(item.get("jid", "")) if item is not None else NOBODY
+    def archived(self, room: str, message: Element) -> Occupant:
+        """Who said what a room has kept. Its word for it counts where it shows everybody, and says it once: elsewhere a
+        sender could have written that part. Else somebody with the same mark who is there now.
+        """
+        items = message.findall(f"{MUC_USER}x/{MUC_USER}item")
+        if room in self.open and len(items) == 1:
+            return Occupant(items[0].get("jid", ""))
+        mark = message.find(OCCUPANT)
+        named = mark.get("id", "") if mark is not None and room in self.marking else ""
+        return next((one for one in self._people.get(room, {}).values() if named and one.mark == named), NOBODY)
 
     def presence(self, xml: Element) -> None:
         """Somebody came, went, or changed; or we did."""

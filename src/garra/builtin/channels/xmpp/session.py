@@ -89,6 +89,8 @@ class Session:
             self.rooms.marking.add(room)
         if ARCHIVE in can:
             self.rooms.archives.add(room)
+        if "muc_nonanonymous" in can:
+            self.rooms.open.add(room)
 
     async def _quietly(self, payload: Element) -> None:
         try:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
-from garra.builtin.channels.xmpp.codec import CLIENT, MUC_USER, SID, Heard, bare, resource
+from garra.builtin.channels.xmpp.codec import CLIENT, NOBODY, SID, Heard, bare, resource
 from garra.builtin.channels.xmpp.outgoing import Stanza, refusal
 from garra.builtin.channels.xmpp.rooms import Rooms
 from garra.builtin.channels.xmpp.settings import Settings
@@ -219,13 +219,8 @@ class Wire:
         delay = result.find(f"{FORWARD}/{DELAYED}")
         if page is None or message is None:
             return
-        who = self.rooms.archived(message) if owner != self.own.jid else None
-        at = delay.get("stamp", "") if delay is not None else ""
-        page.append(
-            Heard(message, who, result.get("id", ""), at)
-            if who
-            else Heard(message, archive=result.get("id", ""), at=at)
-        )
+        who = self.rooms.archived(owner, message) if owner != self.own.jid else NOBODY
+        page.append(Heard(message, who, result.get("id", ""), delay.get("stamp", "") if delay is not None else ""))
 
     def _presence(self, stanza: Any) -> None:
         self.rooms.presence(stanza.xml)
@@ -337,6 +332,3 @@ class Wire:
             del self._pages[f"{owner} {name}"]
         end = answer.find(f"{MAM}fin")
         return Page(tuple(found), end is None or end.get("complete") == "true")
-
-
-__all__ = ["MUC_USER", "Ack", "Page", "Refused", "Wire"]
