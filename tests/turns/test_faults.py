@@ -89,7 +89,7 @@ async def test_who_joined_a_burst_that_failed_is_answered_for_itself(tmp_path: P
 class Seeing:
     """Attachments that take their time, and one that breaks."""
 
-    async def gather(self, event: Any) -> Gathered:
+    async def gather(self, event: Any, key: str = "") -> Gathered:
         if event.text == "broken":
             raise Unavailable("no such file")
         return Gathered(lines=("[a picture of a cat]",))

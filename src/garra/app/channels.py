@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from garra import __version__
-from garra.app import accounts, webchat
+from garra.app import accounts, hearing, webchat
 from garra.app.arrivals import Arrivals
 from garra.app.couriers import Couriers, Trade
 from garra.app.house import House
@@ -88,6 +88,7 @@ class Channels:
         self.inbox, self.outbox, timeline = Inbox(db, clock), Outbox(db, clock), Timeline(db, clock)
         self._ledger = Ledger(db, self.inbox, self.outbox, timeline)
         self._media = MediaRoot(house.paths.media, clock)
+        self._ears = hearing.ears(house)
         self.pairing = Pairing(lambda name: Shelf(db, name), clock, secrets.randbelow)
         self._rules = Accounts(lambda: house.live.config)
         self._cursors = Shelf(db, "channel-cursors")
@@ -177,7 +178,7 @@ class Channels:
             workspace=lambda agent: str(house.paths.workspace(agent, house.live.config)),
             halt=lambda key: house.supervisor.stop(SessionKey(key), background=True),
             warn=log.warning,
-            attachments=Fetched(self._media, self._couriers.channel),
+            attachments=Fetched(self._media, self._couriers.channel, self._ears),
             version=__version__,
         )
 
@@ -243,6 +244,7 @@ class Channels:
             try:
                 await self._ledger.sweep(self._house.clock.now_ms())
                 await self._media.sweep()
+                await self._ears.forget()
             except GarraError as error:
                 log.warning("old messages stay for now: %s", error.message)
             await self._house.clock.sleep(SWEEP_S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from garra.checks import config, model, packages, plugins, port, sandbox, state
+from garra.checks import config, hearing, model, packages, plugins, port, sandbox, state
 from garra.checks.finding import Check, Finding, Ground
 
 CHECKS: tuple[Check, ...] = (
@@ -10,6 +10,7 @@ CHECKS: tuple[Check, ...] = (
     state.check,
     port.check,
     model.check,
+    hearing.check,
     plugins.check,
     packages.check,
     sandbox.check,

@@ -8,6 +8,9 @@ key_env = ["OPENROUTER_API_KEY"]
 as_of = "2026-11"                      # when windows and prices were read
 [compat]                               # quirks, in the family's words
 thinkingFormat = "openrouter"
+[audio]                                # only where it turns recordings into words, in OpenAI's dialect
+model = "whisper-large-v3-turbo"
+order = 10
 [[model]]
 id = "anthropic/claude-sonnet-5"
 context_window = 1_000_000
@@ -43,6 +46,17 @@ class Offer:
 
 
 @frozen
+class Audio:
+    """How a provider turns recordings into words: `POST base_url + path`, a form as OpenAI's. `model` is taken when
+    nobody chose one; of several providers the one with the smallest `order` is asked first.
+    """
+
+    model: str = ""
+    path: str = "/audio/transcriptions"
+    order: int = 100
+
+
+@frozen
 class Provider:
     """One provider. `default` is the model taken when nobody chose one; empty: ask the server what it has.
 
@@ -64,6 +78,7 @@ class Provider:
     headers: Mapping[str, str] = field(default_factory=dict)
     compat: Mapping[str, Any] = field(default_factory=dict)
     models: tuple[Offer, ...] = ()
+    audio: Audio | None = None
 
 
 def parse(text: str, where: str) -> Provider:
@@ -85,6 +100,7 @@ def parse(text: str, where: str) -> Provider:
             headers=dict(body.get("headers", {})),
             compat=dict(body.get("compat", {})),
             models=tuple(_offer(model) for model in body.get("model", ())),
+            audio=Audio(**body["audio"]) if "audio" in body else None,
         )
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{where}: not TOML: {error}") from None

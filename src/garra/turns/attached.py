@@ -13,6 +13,7 @@ from garra.core.errors import GarraError
 from garra.core.messages import Image
 from garra.domains.delivery.media import Kept, MediaRoot
 from garra.sdk.channel import Address, Channel, Fetches, Inbound, Media, SendFailed
+from garra.turns.heard import Deaf, Ears, Hearing, audible, named
 from garra.turns.parts import Gathered
 
 PICTURES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -27,48 +28,53 @@ log = logging.getLogger(__name__)
 
 
 class Fetched:
-    """As `parts.Attachments`. `channel` gives the channel of a chat, None where its account is gone."""
+    """As `parts.Attachments`. `channel` gives the channel of a chat, None where its account is gone; `ears` turn
+    recordings into words.
+    """
 
-    def __init__(self, root: MediaRoot, channel: Callable[[Address], Channel | None]) -> None:
-        self._root, self._channel = root, channel
+    def __init__(self, root: MediaRoot, channel: Callable[[Address], Channel | None], ears: Ears | None = None) -> None:
+        self._root, self._channel, self._ears = root, channel, ears or Deaf()
 
-    async def gather(self, event: Inbound) -> Gathered:
+    async def gather(self, event: Inbound, key: str = "") -> Gathered:
         images: list[Image] = []
         lines: list[str] = []
+        hearing = Hearing(self._ears, event, key)
         for media in event.media:
-            try:
-                async with asyncio.timeout(FETCH_S):
-                    image, line = await self._one(event.address, media)
-            except (GarraError, TimeoutError, OSError) as error:
-                image, line = None, f"[{named(media)} could not be fetched: {_why(error)}]"
-                log.warning("%s of %s: %s", named(media), event.address.channel, _why(error))
-            images += [image] if image else []
+            line = await hearing.recall(media)
+            if not line:
+                image, line = await self._tried(event.address, media, hearing)
+                images += [image] if image else []
             lines += [line] if line else []
-        return Gathered(tuple(images), tuple(lines))
+        return Gathered(tuple(images), tuple(lines), tuple(hearing.stations))
 
-    async def _one(self, address: Address, media: Media) -> tuple[Image | None, str]:
-        channel = self._channel(address)
-        if channel is None or not hasattr(channel, "fetch"):
-            return None, f"[{named(media)} cannot be fetched from {address.channel}]"
-        limit = channel.limits.file_in
-        kept = await self._root.keep(address.channel, media, cast(Fetches, channel).fetch(media, limit), limit)
-        path = await self._root.path(kept.path)
-        if kept.mime in PICTURES and kept.size <= PICTURE_BYTES:
-            data = await asyncio.to_thread(path.read_bytes)
-            if mime := _picture(data):
-                return Image(mime, base64.b64encode(data).decode()), ""
-            return None, f"[{named(media)}, {_size(kept.size)}: it is no picture that can be read]"
-        if _textual(kept) and kept.size <= TEXT_BYTES:
-            return None, await asyncio.to_thread(_quoted, path, kept)
-        if kept.kind in ("voice", "audio"):
-            return None, f"[{named(media)}: nothing here can hear it; ask its sender for the words]"
-        return None, f"[{named(media)}, {kept.mime or 'of an unknown kind'}, {_size(kept.size)}]"
+    async def _tried(self, address: Address, media: Media, hearing: Hearing) -> tuple[Image | None, str]:
+        try:
+            async with asyncio.timeout(FETCH_S):
+                channel = self._channel(address)
+                if channel is None or not hasattr(channel, "fetch"):
+                    return None, f"[{named(media)} cannot be fetched from {address.channel}]"
+                limit = channel.limits.file_in
+                chunks = cast(Fetches, channel).fetch(media, limit)
+                kept = await self._root.keep(address.channel, media, chunks, limit)
+                path = await self._root.path(kept.path)
+                if not audible(kept):
+                    return await _seen(media, kept, path)
+        except (GarraError, TimeoutError, OSError) as error:
+            log.warning("%s of %s: %s", named(media), address.channel, _why(error))
+            return None, f"[{named(media)} could not be fetched: {_why(error)}]"
+        return None, await hearing.hear(media, kept, path)
 
 
-def named(media: Media) -> str:
-    """An attachment in words."""
-    kind = {"voice": "voice message", "audio": "audio file", "image": "picture"}.get(media.kind, media.kind)
-    return f"attached {kind} {media.name}".rstrip()
+async def _seen(media: Media, kept: Kept, path: Path) -> tuple[Image | None, str]:
+    """A picture for the model, or a line."""
+    if kept.mime in PICTURES and kept.size <= PICTURE_BYTES:
+        data = await asyncio.to_thread(path.read_bytes)
+        if mime := _picture(data):
+            return Image(mime, base64.b64encode(data).decode()), ""
+        return None, f"[{named(media)}, {_size(kept.size)}: it is no picture that can be read]"
+    if _textual(kept) and kept.size <= TEXT_BYTES:
+        return None, await asyncio.to_thread(_quoted, path, kept)
+    return None, f"[{named(media)}, {kept.mime or 'of an unknown kind'}, {_size(kept.size)}]"
 
 
 def _picture(data: bytes) -> str:

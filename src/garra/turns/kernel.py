@@ -263,7 +263,9 @@ class Kernel:
     async def _attached(self, spoken: Spoken) -> Spoken:
         if not spoken.event.media:
             return spoken
-        found = await self._ports.attachments.gather(spoken.event)
+        found = await self._ports.attachments.gather(spoken.event, str(spoken.routes[0].key))
+        for station, detail in found.stations:
+            await self._ports.timeline.note_all((spoken.row.id,), station, detail)
         return replace(spoken, images=found.images, notes=found.lines)
 
     async def _asked(self, spoken: Spoken) -> Asked:

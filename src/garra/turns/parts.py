@@ -89,24 +89,27 @@ class Voice(Protocol):
 
 @frozen
 class Gathered:
-    """What was attached: pictures the model can see, and a line for each thing it cannot."""
+    """What was attached: pictures the model can see, and a line for each thing it cannot. `stations` are what the
+    message's story tells of it: station and detail.
+    """
 
     images: tuple[Image, ...] = ()
     lines: tuple[str, ...] = ()
+    stations: tuple[tuple[str, str], ...] = ()
 
 
 class Attachments(Protocol):
     """Fetches what came with a message."""
 
-    async def gather(self, event: Inbound) -> Gathered:
-        """It never raises: what cannot be had becomes a line that says so."""
+    async def gather(self, event: Inbound, key: str = "") -> Gathered:
+        """`key` is the session's. What cannot be had becomes a line that says so; it raises where the store refuses."""
         ...
 
 
 class Names:
     """Attachments that are only named; where nothing is fetched."""
 
-    async def gather(self, event: Inbound) -> Gathered:
+    async def gather(self, event: Inbound, key: str = "") -> Gathered:
         return Gathered(lines=tuple(f"[attached: {each.kind} {each.name}".rstrip() + "]" for each in event.media))
 
 

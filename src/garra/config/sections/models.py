@@ -50,6 +50,13 @@ class CatalogModel(OpenSection):
     compat: dict[str, Any] = Field(default_factory=dict)
 
 
+class AudioService(Section):
+    """That a provider turns recordings into words, in OpenAI's form: `path` below its address, and its model for it."""
+
+    path: str = ""
+    model: str = ""
+
+
 class Provider(OpenSection):
     """One model provider: its address, its dialect, its key, its models.
 
@@ -69,6 +76,7 @@ class Provider(OpenSection):
     params: dict[str, Any] = Field(default_factory=dict)
     request: dict[str, Any] = Field(default_factory=dict)
     models: tuple[CatalogModel, ...] = ()
+    audio: AudioService | None = None
 
 
 class Models(Section):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from garra.config.sections.fields import Closed, OpenSection, Section, part
+from garra.config.sections.media import Media
 
 
 class ToolPolicy(Section):
@@ -59,7 +60,7 @@ class Tools(ToolPolicy):
     tools_by_sender: dict[str, ToolPolicy] = Field(default_factory=dict, alias="toolsBySender")
     sandbox: dict[str, Any] = Field(default_factory=dict)
     web: dict[str, Any] = Field(default_factory=dict)
-    media: dict[str, Any] = Field(default_factory=dict)
+    media: Media = part(Media)
     links: dict[str, Any] = Field(default_factory=dict)
     code_mode: Any = None
     agent_to_agent: dict[str, Any] = Field(default_factory=dict)

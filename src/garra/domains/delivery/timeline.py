@@ -19,6 +19,8 @@ WORDS: Final = {
     "admitted": "its sender may write",
     "refused": "its sender may not write",
     "routed": "went to its conversation",
+    "heard": "its recording was turned into words",
+    "unheard": "its recording was not turned into words",
     "queued": "waits for its turn",
     "adopted": "a run took it",
     "model": "the model was asked",

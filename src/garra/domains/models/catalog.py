@@ -11,7 +11,7 @@ from garra.core.secret import Secret
 from garra.core.value import frozen
 from garra.sdk.model import Cost, Model
 from garra.sdk.ports import DIRECT, Via
-from garra.sdk.provider import Offer, Provider, parse
+from garra.sdk.provider import Audio, Offer, Provider, parse
 
 if TYPE_CHECKING:
     from garra.config.sections import Config
@@ -97,6 +97,7 @@ def _laid(name: str, settings: Settings, boxed: Provider | None) -> Entry:
         family=settings.api or base.family,
         base_url=settings.base_url or base.base_url,
         compat={**(base.compat if _same_route(settings, base) else {}), **compat},
+        audio=_audio(settings, base),
     )
     asked = settings.request if isinstance(settings.request, Mapping) else {}
     proxy = asked.get("proxy")
@@ -115,6 +116,15 @@ def _laid(name: str, settings: Settings, boxed: Provider | None) -> Entry:
 def _same_route(settings: Settings, base: Provider) -> bool:
     """Whether the box's knowledge of quirks still fits: another address may be another server."""
     return not settings.base_url or settings.base_url.rstrip("/") == base.base_url.rstrip("/")
+
+
+def _audio(settings: Settings, base: Provider) -> Audio | None:
+    """What turns recordings into words there; what the owner says of it comes before all of the box."""
+    known, own = base.audio, settings.audio
+    if own is None:
+        return known if _same_route(settings, base) else None
+    usual = known or Audio()
+    return Audio(own.model or usual.model, own.path or usual.path, order=0)
 
 
 def _told(offer: Offer) -> dict[str, Any]:

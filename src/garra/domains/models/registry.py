@@ -13,6 +13,7 @@ from garra.core.messages import Assistant
 from garra.core.thinking import levels
 from garra.core.value import frozen
 from garra.domains.models import catalog, keys
+from garra.domains.models.audio import Listening
 from garra.domains.models.call import Call, Ports
 from garra.domains.models.catalog import Entry
 from garra.domains.models.names import Names
@@ -128,6 +129,10 @@ class Models:
     async def key(self, provider: str) -> str | None:
         """The secret for one call, None where none is needed. Raises RunFailed (missing_key)."""
         return keys.found(self._entry(provider), self._ports.env())
+
+    def listening(self) -> Listening:
+        """Who turns recordings into words."""
+        return Listening(self._names(), self._ports.env(), self.primary() or self.picked)
 
     async def warm(self, agent_id: str = "") -> None:
         """Prepare the family of the agent's model, so that its first call need not wait; best run in the background.

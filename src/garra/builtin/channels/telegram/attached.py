@@ -37,7 +37,15 @@ def _one(found: Mapping[str, Any], kind: MediaKind, mime: str) -> Media:
     size = found.get("file_size")
     told = str(found.get("mime_type") or mime)
     name = str(found.get("file_name") or "")
-    return Media(kind, str(found["file_id"]), name, told, int(size) if size is not None else None)
+    seconds = found.get("duration") if kind in ("voice", "audio") else None
+    return Media(
+        kind,
+        str(found["file_id"]),
+        name,
+        told,
+        int(size) if size is not None else None,
+        int(seconds) if seconds is not None else None,
+    )
 
 
 def told(message: Mapping[str, Any]) -> str:
