@@ -104,7 +104,7 @@ class Email:
             raise SendFailed("too_large", f"the mail has {len(data) / 1e6:.1f} MB")
         if self._ports.dial is None:
             raise SendFailed("refused", "this host opens no connections but HTTP")
-        await post(own, self._ports.dial, self._ports.spawn, message.address.chat, data)
+        await post(own, self._ports.dial, self._ports.spawn, to=message.address.chat, data=data)
         return message_id(message.key, own.address)
 
     async def _thread(self, message: Outbound) -> Thread:

@@ -19,7 +19,7 @@ WAIT_S = 110.0
 _STATUS = re.compile(r"\b([245]\.\d{1,3}\.\d{1,3})\b")
 
 
-async def post(own: Settings, dial: Dial, spawn: Spawn, to: str, data: bytes) -> None:
+async def post(own: Settings, dial: Dial, spawn: Spawn, *, to: str, data: bytes) -> None:
     """Hand `data` to the server. Raises SendFailed: what fails before the mail itself was sent is surely not delivered;
     a connection that breaks after it is `unsure`.
     """
