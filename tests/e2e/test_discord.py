@@ -15,7 +15,7 @@ from garra.testing.discord import DiscordServer, Fault
 from tests.e2e.outside import logged, until
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 
 ANN, BOB, GUILD, ROOM, THREAD = "1001", "1002", "77", "500", "501"
 SERVER: dict[str, Any] = {
@@ -43,7 +43,7 @@ class Chat:
         await self.reached(user, text)
 
     async def reached(self, user: str, text: str) -> None:
-        await until(lambda: any(text in said for said in self.said(user)), 20)
+        await until(lambda: any(text in said for said in self.said(user)), 40)
 
     def count(self, user: str, text: str) -> int:
         return sum(text in said for said in self.said(user))
@@ -67,7 +67,7 @@ async def chat(root: Path, **settings: Any) -> AsyncIterator[Chat]:
 async def test_a_stranger_is_paired_and_a_restart_keeps_it(tmp_path: Path) -> None:
     async with chat(tmp_path) as here:
         here.discord.say(ANN, "hello")
-        await until(lambda: here.said(ANN))
+        await until(lambda: here.said(ANN), 40)
         assert here.model.requests == []
         code = re.search(r"\b[A-HJ-NP-Z2-9]{8}\b", here.said(ANN)[0])
         assert code is not None
@@ -130,7 +130,7 @@ async def test_a_session_that_is_gone_is_made_up_for(tmp_path: Path) -> None:
         here.discord.forget()
         await here.program.start()
         await here.reached(ANN, "into the gap")
-        await until(lambda: any("nobody spoke in" in text for text in here.discord.shown(ROOM)), 20)
+        await until(lambda: any("nobody spoke in" in text for text in here.discord.shown(ROOM)), 40)
         await here.answered(ANN, "after")
         assert [here.count(ANN, text) for text in ("before", "into the gap", "after")] == [1, 1, 1]
         assert here.discord.begun[-2:] == ["refused", "identify"]
@@ -143,11 +143,11 @@ async def test_a_server_a_thread_and_a_role(tmp_path: Path) -> None:
         here.room(BOB, "let me in")
         here.room(ANN, "elsewhere", channel="502")
         here.room(ANN, "what now?")
-        await until(lambda: any("what now?" in text for text in here.discord.shown(ROOM)))
+        await until(lambda: any("what now?" in text for text in here.discord.shown(ROOM)), 40)
         here.room(ANN, "in the thread", channel=THREAD)
-        await until(lambda: any("in the thread" in text for text in here.discord.shown(THREAD)))
+        await until(lambda: any("in the thread" in text for text in here.discord.shown(THREAD)), 40)
         here.room(BOB, "with a role", roles=["70"])
-        await until(lambda: any("with a role" in text for text in here.discord.shown(ROOM)))
+        await until(lambda: any("with a role" in text for text in here.discord.shown(ROOM)), 40)
         assert not here.model.asked("let me in")
         assert not here.model.asked("elsewhere")
 

@@ -15,7 +15,7 @@ from garra.testing.slack import Fault, SlackServer
 from tests.e2e.outside import logged, until
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(150)]
 
 ANN, BOB, ROOM = "U1001", "U1002", "C500"
 
@@ -37,7 +37,7 @@ class Chat:
         await self.reached(user, text)
 
     async def reached(self, user: str, text: str) -> None:
-        await until(lambda: any(text in said for said in self.said(user)), 20)
+        await until(lambda: any(text in said for said in self.said(user)), 40)
 
     def count(self, user: str, text: str) -> int:
         return sum(text in said for said in self.said(user))
@@ -62,7 +62,7 @@ async def chat(root: Path, **settings: Any) -> AsyncIterator[Chat]:
 async def test_a_stranger_is_paired_and_a_restart_keeps_it(tmp_path: Path) -> None:
     async with chat(tmp_path) as here:
         here.slack.say(ANN, "hello")
-        await until(lambda: here.said(ANN))
+        await until(lambda: here.said(ANN), 40)
         assert here.model.requests == []
         code = re.search(r"\b[A-HJ-NP-Z2-9]{8}\b", here.said(ANN)[0])
         assert code is not None
@@ -116,9 +116,9 @@ async def test_a_channel_a_thread_and_two_events_for_one_mention(tmp_path: Path)
         here.slack.say(ANN, "nobody is asked", ROOM)
         here.room(BOB, "let me in")
         asked = here.room(ANN, "what now?")
-        await until(lambda: any("what now?" in text for text in here.slack.shown(ROOM)))
+        await until(lambda: any("what now?" in text for text in here.slack.shown(ROOM)), 40)
         here.room(ANN, "in the thread", thread_ts=asked["ts"])
-        await until(lambda: any("in the thread" in text for text in here.slack.shown(ROOM)))
+        await until(lambda: any("in the thread" in text for text in here.slack.shown(ROOM)), 40)
         bots = [one for one in here.slack.messages[ROOM] if one["user"] == here.slack.bot]
         assert [one["thread_ts"] for one in bots] == [asked["ts"], asked["ts"]]
         assert not here.model.asked("let me in")
