@@ -196,3 +196,24 @@ def test_commands_without_a_sandbox_by_choice_are_pointed_out(here: Installation
     here.write(json.dumps({"tools": {"exec": {"host": "gateway"}}}))
     (fault,) = here.faults("sandbox")
     assert "tools.exec.host" in fault.where
+
+
+def test_who_turns_voice_messages_into_words(tmp_path: Path) -> None:
+    here = Installation(tmp_path, OPENAI_API_KEY="a", GROQ_API_KEY="b")
+
+    def found(media: dict[str, object]) -> list[tuple[str, str]]:
+        here.write(json.dumps({"tools": {"media": media}}))
+        return [(each.level, each.what) for each in here.found("hearing")]
+
+    able = "voice messages are turned into words by groq/whisper-large-v3-turbo, then openai/gpt-4o-transcribe"
+    assert found({}) == [("ok", able)]
+    assert found({"audio": {"enabled": False}})[0][1].startswith("voice messages are not turned into words")
+    mixed = found({"audio": {"models": [{"provider": "mistral"}, {"type": "cli", "command": "/x/ear", "args": ["a"]}]}})
+    assert [level for level, _ in mixed] == ["warn", "ok"]
+    assert "no key for mistral" in mixed[0][1]
+    assert mixed[1][1] == "voice messages are turned into words by ear"
+    (broken,) = found({"audio": {"models": [{"type": "cli", "command": "ear"}]}})
+    assert broken == ("warn", "ear: command and args must both be set")
+    (tmp_path / "other").mkdir()
+    (nobody,) = Installation(tmp_path / "other").found("hearing")
+    assert (nobody.level, "nobody turns" in nobody.what) == ("ok", True)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from garra.domains.delivery.media import MediaRoot
+from garra.domains.hearing.ask import Recording
+from garra.domains.hearing.choice import Place
+from garra.domains.hearing.ears import Heard
 from garra.sdk.channel import (
     Address,
     Channel,
@@ -105,3 +110,59 @@ async def test_what_the_model_cannot_have_is_one_line(tmp_path: Path, data: byte
 async def test_an_account_that_is_gone_is_told(tmp_path: Path) -> None:
     found = await gathered(tmp_path, None, one("file", "a.txt", "text/plain"))
     assert found.lines == ("[attached file a.txt cannot be fetched from test]",)
+
+
+class Listener:
+    """Ears that hear what a recording holds, and remember it."""
+
+    def __init__(self, most: int = 1) -> None:
+        self.heard: dict[str, Heard] = {}
+        self.places: list[Place] = []
+        self._most = most
+
+    def most(self) -> int:
+        return self._most
+
+    async def recall(self, key: str) -> Heard | None:
+        found = self.heard.get(key)
+        return replace(found, again=True) if found is not None else None
+
+    async def hear(self, key: str, recording: Recording, place: Place) -> Heard:
+        self.places.append(place)
+        words = (await asyncio.to_thread(recording.path.read_bytes)).decode()
+        self.heard[key] = Heard(words, "an ear")
+        return self.heard[key]
+
+
+async def listened(tmp_path: Path, ears: Listener, files: dict[str, bytes], *media: Media) -> Gathered:
+    event = Inbound("1", "message", HERE, Sender("7"), media=media)
+    channel = Files(files)
+    return await Fetched(MediaRoot(tmp_path, ManualClock()), lambda _: channel, ears).gather(event, "agent:main:main")
+
+
+async def test_a_recording_is_read_as_its_words(tmp_path: Path) -> None:
+    ears = Listener()
+    song = one("file", "song.mp3", "audio/mpeg", "g")
+    found = await listened(tmp_path, ears, {"f": b"hello", "g": b"la"}, one("voice", "", "audio/ogg"), song)
+    said, other = found.lines
+    assert said == "[voice message, transcribed]\nhello"
+    assert other == "[attached file song.mp3: only 1 of a message can be heard; ask its sender for the words]"
+    assert found.stations[0] == ("heard", "by an ear, 5 characters")
+    assert found.stations[1][0] == "unheard"
+    assert ears.places == [Place("test", "direct", "agent:main:main")]
+
+
+async def test_what_was_heard_before_is_neither_fetched_nor_heard_again(tmp_path: Path) -> None:
+    ears = Listener(most=2)
+    voice = one("voice", "", "audio/ogg")
+    await listened(tmp_path, ears, {"f": b"hello"}, voice)
+    found = await listened(tmp_path, ears, {}, voice)
+    assert found.lines == ("[voice message, transcribed]\nhello",)
+    assert found.stations == (("heard", "as before, by an ear, 5 characters"),)
+    assert len(ears.places) == 1
+
+
+async def test_a_recording_without_speech_says_how_long_it_is(tmp_path: Path) -> None:
+    voice = Media("voice", "f", "", "audio/ogg", 1, 65)
+    found = await listened(tmp_path, Listener(), {"f": b""}, voice)
+    assert found.lines == ("[attached voice message, 1:05: there is no speech in it]",)

@@ -60,7 +60,7 @@ SEEN: dict[str, dict[str, Any]] = {
     "forwarded_from_channel": {"text": "[forwarded from News] news"},
     "photo": {"text": "look", "media": (Media("image", "large", "", "image/jpeg", 120_000),)},
     "photo_in_group_for_bot": {"text": "what is it?", "mentioned": True},
-    "voice": {"text": "", "media": (Media("voice", "v1", "", "audio/ogg", 9000),)},
+    "voice": {"text": "", "media": (Media("voice", "v1", "", "audio/ogg", 9000, 3),)},
     "video_note": {"media": (Media("video", "n1", "", "video/mp4", 90_000),)},
     "animation": {"media": (Media("video", "a1", "cat.mp4", "video/mp4", 5000),)},
     "document": {"media": (Media("file", "d1", "../../etc/passwd", "text/plain", 77),)},
