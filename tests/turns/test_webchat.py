@@ -11,13 +11,16 @@ import pytest
 from garra.core.errors import NotFound, UserError
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import Assistant, Image, User
+from garra.domains.delivery.book import Book
 from garra.domains.delivery.inbox import InboxRow
+from garra.io.clock import SystemClock
 from garra.runs.run import Run, Turn
 from garra.sdk.channel import Sender
 from garra.testing.model import Says, says
 from garra.turns.webchat import LOST, Ports, WebChat
 from tests.turns.house import House, house
 
+CLOCK = SystemClock()
 KEY = SessionKey("agent:main:main")
 OWNER = Sender("operator")
 
@@ -27,7 +30,7 @@ def turn(run_id: str = "run-1", text: str = "hello", **more: Any) -> Turn:
 
 
 def webchat(made: House, runs: Any = None) -> WebChat:
-    return WebChat(Ports(made.inbox, made.timeline, runs or made.runs, made.sessions, made.spawn, made.warned.append))
+    return WebChat(Ports(Book(made.db, CLOCK), runs or made.runs, made.sessions, CLOCK, made.spawn, made.warned.append))
 
 
 async def rows(made: House) -> list[InboxRow]:

@@ -23,6 +23,7 @@ from garra.core.value import frozen
 from garra.domains.access.allowlist import Accounts
 from garra.domains.access.pairing import Pairing
 from garra.domains.delivery.accounts import WEBCHAT, LinkKey, Setup
+from garra.domains.delivery.book import Book
 from garra.domains.delivery.desk import Desk
 from garra.domains.delivery.draft import Draft
 from garra.domains.delivery.engine import Embedded
@@ -115,7 +116,8 @@ class Channels:
         self._ports = self._kernel_ports(hand, timeline)
         self._pump = Pump(Kernel(self._ports, Histories(Shelf(db, "group-history"))), hand, self._ports)
         self.put: webchat.Put | None = None
-        self.webchat = WebChat(WebPorts(self.inbox, timeline, house.runs, house.sessions, spawn, log.warning))
+        book = Book(db, clock)
+        self.webchat = WebChat(WebPorts(book, house.runs, house.sessions, clock, spawn, log.warning))
         self._turn = asyncio.Lock()
         self._arrivals = Arrivals(clock, spawn, self._follow)
         self._blots: tuple[Any, Callable[[str], str]] = (None, str)

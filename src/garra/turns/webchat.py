@@ -18,47 +18,57 @@ from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.keys import agent_of
 from garra.core.value import frozen
 from garra.domains.delivery.accounts import WEBCHAT
-from garra.domains.delivery.inbox import Accepted, InboxRow
+from garra.domains.delivery.book import Passed
+from garra.domains.delivery.inbox import InboxRow
 from garra.runs.run import Run, Turn
 from garra.sdk.channel import Address, Inbound, Media, Sender
-from garra.sdk.ports import Spawn
+from garra.sdk.ports import Clock, Spawn, Task
 from garra.turns.answers import outcome, said, unfinished
-from garra.turns.parts import Runs, Sessions, Timeline
+from garra.turns.parts import Runs, Sessions
 from garra.turns.recovery import Found, standing
 
 LOST: Final = "A restart came before the pictures of your last message were stored. Please send it again."
+
+STORY_S: Final = 1.0
+"""How late the story of a message that is under way may be."""
 
 Say = Callable[[SessionKey, str], Awaitable[Any]]
 """Puts a line of ours into a session, for all who watch it."""
 
 
-class Inbox(Protocol):
-    """As `domains.delivery.inbox`."""
+class Book(Protocol):
+    """As `domains.delivery.book`."""
 
-    async def enter(self, event: Inbound, run_id: str, session_key: str) -> Accepted: ...
+    async def enter(self, event: Inbound, run_id: str, session_key: str) -> str: ...
 
-    async def done(self, row_id: str, why: str) -> InboxRow: ...
+    def now(self) -> int: ...
+
+    async def note(self, rows: Sequence[str], stations: Sequence[Passed]) -> None: ...
+
+    async def finish(self, rows: Sequence[str], stations: Sequence[Passed], why: str) -> None: ...
 
 
 @frozen
 class Ports:
     """What it works with."""
 
-    inbox: Inbox
-    timeline: Timeline
+    book: Book
     runs: Runs
     sessions: Sessions
+    clock: Clock
     spawn: Spawn
     warn: Callable[[str], object]
 
 
 @dataclass(slots=True)
 class _Going:
-    """A run and the messages it answers."""
+    """A run and the messages it answers. `passed` are stations that are not written yet: most runs end before that."""
 
     run: Run
     rows: tuple[str, ...]
     noted: set[str] = field(default_factory=set)
+    passed: list[Passed] = field(default_factory=list)
+    alarm: Task | None = None
 
 
 class WebChat:
@@ -71,11 +81,11 @@ class WebChat:
 
     async def submit(self, turn: Turn, sender: Sender) -> Run:
         """Store the message, then start its run. Raises what either raises; a message whose run was refused is done."""
-        row = (await self._ports.inbox.enter(_event(turn, sender), turn.run_id, turn.session_key)).row_id
+        row = await self._ports.book.enter(_event(turn, sender), turn.run_id, turn.session_key)
         try:
             run = await self._ports.runs.submit(turn)
         except GarraError as error:
-            await self._ports.inbox.done(row, f"refused: {error.message}")
+            await self._done((row,), f"refused: {error.message}")
             raise
         self._follow(run, (row,))
         return run
@@ -92,8 +102,7 @@ class WebChat:
         try:
             messages = (await self._ports.sessions.transcript(key)).messages()
         except GarraError as error:
-            for row in rows.values():
-                await self._ports.inbox.done(row.id, f"failed: {error.message}")
+            await self._done([row.id for row in rows.values()], f"failed: {error.message}")
             return
         found = standing(messages, key, list(rows))
         for each in found:
@@ -103,23 +112,25 @@ class WebChat:
 
     async def _again(self, row: InboxRow, found: Found, joined: Sequence[str], say: Say) -> None:
         """One run: its answer is there, or it goes on behind what it did."""
-        inbox, event = self._ports.inbox, row.event
+        event, every = row.event, (row.id, *joined)
         assert isinstance(event, Inbound)
         if found.over or found.led_by:
-            for each in (row.id, *joined):
-                await inbox.done(each, "answered" if found.over else "joined")
+            await self._done(every, "answered" if found.over else "joined")
             return
         try:
             if event.media and not found.text:
                 await say(found.key, LOST)
-                await inbox.done(row.id, "failed: its pictures were not stored")
+                await self._done(every, "failed: its pictures were not stored")
                 return
             run = await self._ports.runs.submit(_turn(row, event, found))
         except GarraError as error:
             self._ports.warn(f"message {row.id} is not gone on with: {error.message}")
-            await inbox.done(row.id, f"failed: {error.message}")
+            await self._done(every, f"failed: {error.message}")
             return
-        self._follow(run, (row.id, *joined))
+        self._follow(run, every)
+
+    async def _done(self, rows: Sequence[str], why: str) -> None:
+        await self._ports.book.finish(rows, (), why)
 
     def _follow(self, run: Run, rows: tuple[str, ...]) -> None:
         if (known := self._open.get(run.run_id)) is not None:
@@ -130,6 +141,7 @@ class WebChat:
             self._ended(going, run.ended)
             return
         self._open[run.run_id] = going
+        going.alarm = self._ports.spawn(self._tell(going), "webchat story")
         if run.trace.model:
             self._note(going, "model", f"{run.trace.provider}/{run.trace.model}")
 
@@ -154,23 +166,29 @@ class WebChat:
             return
         why = "joined" if going.run.led_by else outcome(going.run, ended, said(going.run, ended))
         line = ended.ending if ended.failure is None else ended.failure.message
-        self._ports.spawn(self._finish(going.rows, line, why), "webchat message")
+        self._note(going, "answered", line)
+        if going.alarm is not None:
+            going.alarm.cancel()
+        self._ports.spawn(self._finish(going, why), "webchat message")
 
-    async def _finish(self, rows: Sequence[str], line: str, why: str) -> None:
+    async def _finish(self, going: _Going, why: str) -> None:
         with suppress(GarraError):  # where the disk refuses, the next start sees that it is answered
-            await self._ports.timeline.note_all(rows, "answered", line)
-            for row in rows:
-                await self._ports.inbox.done(row, why)
+            await self._ports.book.finish(going.rows, going.passed, why)
 
     def _note(self, going: _Going, station: str, detail: str) -> None:
         if station == "model" and detail in going.noted:
             return
         going.noted.add(detail)
-        self._ports.spawn(self._noted(going.rows, station, detail), "timeline")
+        going.passed.append(Passed(self._ports.book.now(), station, detail))
 
-    async def _noted(self, rows: Sequence[str], station: str, detail: str) -> None:
-        with suppress(GarraError):
-            await self._ports.timeline.note_all(rows, station, detail)
+    async def _tell(self, going: _Going) -> None:
+        """Write down how far a run is that takes its time."""
+        while True:
+            await self._ports.clock.sleep(STORY_S)
+            if going.passed:
+                told, going.passed = going.passed, []
+                with suppress(GarraError):
+                    await self._ports.book.note(going.rows, told)
 
 
 def _event(turn: Turn, sender: Sender) -> Inbound:

@@ -61,7 +61,7 @@ _INSERT: Final = (
     "INSERT INTO inbox (id, channel, account, chat, thread, event, event_id, own, state, received, updated, why, body)"
     " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING RETURNING seq"
 )
-_SAME: Final = "SELECT id FROM inbox WHERE channel=? AND account=? AND chat=? AND event=? AND event_id=?"
+SAME: Final = "SELECT id FROM inbox WHERE channel=? AND account=? AND chat=? AND event=? AND event_id=?"
 _LONG: Final = "SELECT count(*) FROM inbox WHERE state='pending' AND channel=? AND account=? AND chat=?"
 _QUEUE: Final = (
     "SELECT id, own, json_extract(body, '$.sender.id') FROM inbox"
@@ -114,20 +114,6 @@ class Inbox:
         for gone in await self.rows(lost):
             self._tell(gone)
         return Accepted(row_id, duplicate=False)
-
-    async def enter(self, event: Inbound, run_id: str, session_key: str) -> Accepted:
-        """Store an event that a run has already: no pump ever takes it. Durable as `accept`. Raises Unavailable."""
-        once, now = _once(event, ""), self._clock.now_ms()
-        row = _row(event, once, now)
-
-        def work(connection: Connection) -> tuple[str, bool]:
-            seq, row_id, _ = self._insert(connection, row, once)
-            if seq is not None:
-                move(connection, "adopt", row_id, now, run_id=run_id, session_key=session_key)
-            return row_id, seq is None
-
-        row_id, duplicate = await self._db.write(work, durable=True)
-        return Accepted(row_id, duplicate)
 
     async def claim(self, row_id: str) -> InboxRow:
         """The kernel takes it in hand. Raises Conflict when it is no longer pending."""
@@ -191,7 +177,7 @@ class Inbox:
         stamps = (row.state, row.received_at, row.received_at, row.why, packed(_bounded(event)))
         stored = connection.execute(_INSERT, values + stamps).fetchone()
         if stored is None:
-            return None, str(connection.execute(_SAME, once).fetchone()[0]), []
+            return None, str(connection.execute(SAME, once).fetchone()[0]), []
         passed(connection, row.received_at, (row.id,), _FIRST[row.state == "pending"], detail=row.why)
         return int(stored[0]), row.id, self._evict(connection, row, once)
 
