@@ -51,7 +51,8 @@ class Asked:
 class SlackServer:
     """`async with SlackServer() as server:` gives a running one. `retry_s`: after so long an envelope is sent again.
 
-    `broken` is the reason of the disconnect that each connection is greeted with; `deaf`: nothing is said or answered.
+    `broken` is the reason of the disconnect that each connection is greeted with. `others` are connections of other
+    programs.
     """
 
     bot_token: str = "xoxb-test-token"
@@ -72,6 +73,7 @@ class SlackServer:
     confirmed: list[str] = field(default_factory=list)
     sockets: list[ServerConnection] = field(default_factory=list)
     opened: int = 0
+    others: int = 0
 
     def __post_init__(self) -> None:
         self._ids, self._numbers = count(1), count(1)
@@ -170,7 +172,8 @@ class SlackServer:
         if self.broken:
             await socket.send(json.dumps({"type": "disconnect", "reason": self.broken, "debug_info": {}}))
             return
-        await socket.send(json.dumps({"type": "hello", "num_connections": 1, "connection_info": {"app_id": "A1"}}))
+        all_ = len(self.sockets) + self.others + 1
+        await socket.send(json.dumps({"type": "hello", "num_connections": all_, "connection_info": {"app_id": "A1"}}))
         self.sockets.append(socket)
         self._news.set()
         for number in tuple(self.waiting):

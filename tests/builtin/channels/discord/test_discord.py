@@ -442,6 +442,9 @@ async def test_an_attachment_is_fetched_and_found_again_when_its_address_has_run
     channel, ref = place.channel(), f"{ROOM} {message['id']} 9"
     assert await fetched(channel, Media("file", f"{ref} {root}/files/new")) == b"bytes"
     assert await fetched(channel, Media("file", f"{ref} {root}/files/old")) == b"bytes"
+    shot = {"message": {"attachments": [{"id": "10", "url": f"{root}/files/new"}]}}
+    message["message_snapshots"] = [shot]
+    assert await fetched(channel, Media("file", f"{ref[:-1]}10 {root}/files/old")) == b"bytes"
     cases = [
         (Media("file", f"{ROOM} {message['id']} 8 {root}/files/old"), 1 << 20, "gone"),
         (Media("file", f"{ROOM} 1 9 {root}/files/old"), 1 << 20, "gone"),

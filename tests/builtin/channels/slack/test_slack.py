@@ -158,6 +158,14 @@ async def test_a_new_connection_stands_before_the_old_one_goes(place: Place, rea
     assert not place.server.waiting
 
 
+async def test_another_program_with_the_same_token_is_told_of(place: Place) -> None:
+    place.server.others = 1
+    heard = Heard()
+    async with running(place.channel(), heard):
+        await heard.until(lambda h: bool(h.notes))
+    assert "2 connections" in heard.notes[0]
+
+
 async def test_socket_mode_that_is_off_stops_the_account(place: Place) -> None:
     heard = Heard()
     async with running(place.channel(), heard) as task:

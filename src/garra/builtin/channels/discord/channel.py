@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -13,6 +13,7 @@ from garra.builtin.channels.discord.codec import CHANNEL, Event, Reader
 from garra.builtin.channels.discord.outgoing import FORMAT, Post, Signs, Style
 from garra.builtin.channels.discord.reading import Parts, Reading
 from garra.builtin.channels.discord.settings import settings
+from garra.builtin.channels.discord.spoken import attachments
 from garra.builtin.channels.discord.world import World
 from garra.core.errors import ToolFailed
 from garra.sdk.channel import (
@@ -233,8 +234,7 @@ class Discord:
             found = await self._api.call("GET", f"/channels/{chat}/messages/{message}")
         except Refused as refused:
             raise faults.fetch_failed(refused) from None
-        listed: Sequence[Any] = (found or {}).get("attachments") or ()
-        fresh = next((str(one.get("url")) for one in listed if str(one.get("id")) == number), "")
+        fresh = next((str(one.get("url")) for one in attachments(found or {}) if str(one.get("id")) == number), "")
         if not fresh:
             raise SendFailed("gone", "the file is no longer there")
         return fresh

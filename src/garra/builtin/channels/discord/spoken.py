@@ -63,10 +63,14 @@ def media(body: Mapping[str, Any]) -> tuple[Media, ...]:
     out, the others find it anew.
     """
     place = f"{body['channel_id']} {body['id']}"
-    shots = (shot.get("message") or {} for shot in body.get("message_snapshots") or ())
-    every = [*(body.get("attachments") or ()), *(one for shot in shots for one in shot.get("attachments") or ())]
     voice = bool(int(body.get("flags") or 0) & _VOICE)
-    return tuple(_one(found, place, voice=voice) for found in every)
+    return tuple(_one(found, place, voice=voice) for found in attachments(body))
+
+
+def attachments(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What is attached to a message, and to what it forwards."""
+    shots = (shot.get("message") or {} for shot in body.get("message_snapshots") or ())
+    return [*(body.get("attachments") or ()), *(one for shot in shots for one in shot.get("attachments") or ())]
 
 
 def _one(found: Mapping[str, Any], place: str, *, voice: bool) -> Media:

@@ -88,7 +88,7 @@ class Api:
         """An address, where it is Slack's. Raises Refused."""
         parts, root = urlsplit(url), urlsplit(self.root)
         host = parts.hostname or ""
-        slack = parts.scheme == "https" and (host == "slack.com" or host.endswith((".slack.com", ".slack-edge.com")))
+        slack = parts.scheme == "https" and f".{host}".endswith((".slack.com", ".slack-edge.com", f".{root.hostname}"))
         if slack or (parts.scheme, parts.netloc) == (root.scheme, root.netloc):
             return url
         raise Refused("file", "it is not on Slack's own servers", word="foreign_host", status=400)

@@ -42,6 +42,7 @@ _FAULTS: Mapping[str, Fault] = {
 DISABLED = (
     "Slack says Socket Mode is off (link_disabled). Switch it on at https://api.slack.com/apps, your app, Socket Mode."
 )
+SHARED = "if another program uses the same appToken, each of the two gets a part of the messages only"
 CROWDED = "Slack says the app has too many connections (ten at most): is it running elsewhere with the same appToken?"
 
 

@@ -116,6 +116,8 @@ class Sockets:
         if hello.get("type") == "disconnect":
             await socket.close()
             raise ended(hello) or LinkLost("Slack wants another connection")
+        if self.current is None and isinstance(count := hello.get("num_connections"), int) and count > 1:
+            self._pulse.note(f"Slack counts {count} connections of this app; {faults.SHARED}")
         return socket
 
     async def _address(self) -> str:
