@@ -21,6 +21,7 @@ from garra.builtin.channels.xmpp.codec import (
     own_id,
     read,
     room_id,
+    stamp,
     stamp_ms,
 )
 from garra.builtin.channels.xmpp.rooms import Rooms
@@ -218,3 +219,4 @@ def test_marks_of_archives_survive_nonsense() -> None:
     assert Marks(marks.text()).get("a@b") == ("id2", "2026-01-01T00:00:00Z")
     assert Marks("nonsense").get("a@b") is Marks(None).get("a@b") is None
     assert stamp_ms("yesterday") == 0
+    assert stamp_ms(stamp(1_796_067_848_999)) == 1_796_067_848_000

@@ -259,6 +259,30 @@ async def test_a_crash_between_arrival_and_storage_loses_nothing() -> None:
             await again.until(lambda h: h.said == ["second", "third"])
 
 
+async def test_an_archive_that_has_forgotten_our_mark_is_read_by_time() -> None:
+    async with town() as place:
+        ann = await place.person("ann")
+        heard, cursor = Heard(), MemoryCursor()
+        async with link(place.bot(cursor), heard):
+            ann.tell(BOT, "first")
+            await heard.until(lambda h: h.said == ["first"])
+        assert cursor.value is not None
+        known = cursor.value
+        ann.tell(BOT, "second")
+        await asyncio.sleep(0.3)
+        first = heard.events[0].id.split(" ")[1]
+        cursor.value = known.replace(first, "forgotten")
+        again = Heard()
+        async with link(place.bot(cursor), again):
+            await again.until(lambda h: "second" in h.said)
+        cursor.value = '{"bot@localhost":["forgotten",""]}'
+        third = Heard()
+        async with link(place.bot(cursor), third):
+            await third.until(lambda h: any("cannot be read" in note for note in h.notes))
+            ann.tell(BOT, "third")
+            await third.until(lambda h: "third" in h.said)
+
+
 async def test_a_long_absence_is_read_in_pages() -> None:
     async with town() as place:
         ann = await place.person("ann")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from urllib.parse import unquote, urlsplit
 from xml.etree.ElementTree import Element, tostring
 
@@ -242,3 +242,8 @@ def stamp_ms(text: str) -> int:
         return int(datetime.fromisoformat(text).timestamp() * 1000)
     except (ValueError, OverflowError):
         return 0
+
+
+def stamp(ms: int) -> str:
+    """A time as XMPP writes it."""
+    return f"{datetime.fromtimestamp(ms // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 from xml.etree.ElementTree import Element
 
 import msgspec
 
-from garra.builtin.channels.xmpp.codec import Heard, Place, archive_id, bare, read, resource
+from garra.builtin.channels.xmpp.codec import Heard, Place, archive_id, bare, read, resource, stamp
 from garra.builtin.channels.xmpp.rooms import HIDDEN, Rooms
 from garra.builtin.channels.xmpp.settings import Settings
 from garra.builtin.channels.xmpp.wire import CARBON, MAM, Ack, Refused, Wire
@@ -19,6 +20,8 @@ from garra.sdk.ports import Clock
 
 QUIET_S = 30.0
 ROOM_CHECK_S = 300.0
+SLACK_MS = 300_000
+"""So far the server's clock may be from ours."""
 ARCHIVE = MAM.strip("{}")
 
 
@@ -141,27 +144,35 @@ class Session:
         """What an archive has behind our mark; without one, the present is taken as the mark."""
         mark = self._marks.get(owner)
         if mark is None:
-            page = await self.wire.page(owner, "last", before="", most="1")
-            last = page.items[-1] if page.items else None
-            self._marks.set(owner, last.archive if last else "", last.at if last else "")
-            await self._ground.cursor.set(self._marks.text())
+            await self._begin(owner)
             return
         where: Mapping[str, str] = {"after": mark[0]} if mark[0] else {}
-        number, complete = 0, False
-        while not complete:
-            number += 1
+        for number in count(1):
             try:
                 page = await self.wire.page(owner, f"missed-{number}", **where)
             except Refused as refused:
-                if "after" not in where or number > 1 or not mark[1]:
-                    raise LinkLost(f"the archive of {owner} cannot be read: {refused}") from None
+                if number > 1 or not mark[1] or "after" not in where:
+                    self._once(f"archive {owner}", f"the archive of {owner} cannot be read: {refused}"[:300])
+                    await self._begin(owner)
+                    return
                 where = {"start": mark[1]}  # it keeps that message no more
                 continue
             for item in page.items:
                 await self._store(item, receive, owner)
             self._pulse.alive()
-            complete = page.complete or not page.items
-            where = {"after": page.items[-1].archive} if page.items else where
+            if page.complete or not page.items:
+                return
+            where = {"after": page.items[-1].archive}
+
+    async def _begin(self, owner: str) -> None:
+        """Take the end of an archive as our mark."""
+        try:
+            page = await self.wire.page(owner, "last", before="", most="1")
+        except Refused:
+            return
+        last = page.items[-1] if page.items else None
+        self._marks.set(owner, last.archive if last else "", last.at if last else "")
+        await self._ground.cursor.set(self._marks.text())
 
     async def _store(self, heard: Heard, receive: Receive, owner: str = "") -> None:
         place = Place(self._ground.account, self._ground.own.jid, self.rooms.nicks, self.rooms.marking)
@@ -173,7 +184,7 @@ class Session:
         owner = owner or (chat if group else self._ground.own.jid)
         archived = archive_id(heard, owner)
         if archived and self._marks.get(owner) is not None:
-            self._marks.set(owner, archived, heard.at)
+            self._marks.set(owner, archived, heard.at or stamp(self._ground.clock.now_ms() - SLACK_MS))
             await self._ground.cursor.set(self._marks.text())
         self._pulse.alive()
 

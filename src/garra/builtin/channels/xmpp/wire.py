@@ -21,6 +21,8 @@ from garra.sdk.ports import Dial, Spawn
 MAM, RSM = "{urn:xmpp:mam:2}", "{http://jabber.org/protocol/rsm}"
 FORWARD, DELAYED = "{urn:xmpp:forward:0}forwarded", "{urn:xmpp:delay}delay"
 CARBON = "{urn:xmpp:carbons:2}"
+WAITING = 5_000
+"""Stanzas that may wait to be stored."""
 LOGIN_S, ANSWER_S, CONFIRM_S = 60.0, 30.0, 30.0
 _LATER = frozenset({"temporary-auth-failure", "aborted"})
 
@@ -212,6 +214,9 @@ class Wire:
                 ]
                 self._confirm(xml.get("id", ""), next(iter(marks), ""))
         self.queue.put_nowait(heard)
+        if self.queue.qsize() > WAITING:  # the archive has it all, and gives it in pages
+            self._over("more comes in than can be stored")
+            self._client.abort()
 
     def _archived(self, result: Element, owner: str) -> None:
         page = self._pages.get(f"{owner} {result.get('queryid', '')}")
