@@ -39,7 +39,7 @@ def _lacks(listening: Listening, one: MediaModel) -> str:
     if is_program(one):
         return "" if one.command.strip() and one.args else "command and args must both be set"
     try:
-        listening.service(one.provider, one.model, one.base_url)
+        listening.listener(one.provider, one.model, one.base_url)
     except GarraError as fault:
         return fault.message
     return ""
@@ -48,5 +48,5 @@ def _lacks(listening: Listening, one: MediaModel) -> str:
 def _named(listening: Listening, one: MediaModel) -> str:
     if is_program(one):
         return label(one)
-    service = listening.service(one.provider, one.model, one.base_url)
-    return f"{service.provider}/{service.model}"
+    listener = listening.listener(one.provider, one.model, one.base_url)
+    return f"{listener.provider}/{listener.model}"

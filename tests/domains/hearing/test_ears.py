@@ -163,6 +163,7 @@ async def test_nobody_is_asked_twice_for_one_recording(room: Room) -> None:
         ({"models": [{"provider": "three"}]}, SOUND, "three: no provider is called three"),
         ({"models": [{"provider": "mute"}]}, SOUND, "mute: it turns nothing into words here"),
         ({"models": [{"provider": "keyless"}]}, SOUND, "keyless: no key for keyless"),
+        ({"models": [{"provider": "one", "headers": {"X-A": "${NO_SUCH}"}}]}, SOUND, "one: its header X-A names"),
     ],
 )
 async def test_what_is_not_to_be_heard_goes_nowhere(
@@ -245,9 +246,9 @@ def test_those_with_a_key_are_asked_in_the_originals_order() -> None:
     assert listening.ready() == ("mine", "groq", "openai", "mistral")
     assert Listening(listening.names, env, "mistral/mistral-large-latest").ready()[0] == "mistral"
     assert Listening(listening.names, {}).ready() == ("mine",)
-    assert listening.service("groq").url == "https://api.groq.com/openai/v1/audio/transcriptions"
+    assert listening.listener("groq").url == "https://api.groq.com/openai/v1/audio/transcriptions"
     long = Listening(listening.names, {"GROQ_API_KEY": SECRET})
-    assert SECRET not in repr(long.service("groq"))
+    assert SECRET not in repr(long.listener("groq"))
 
 
 def test_another_address_is_another_server() -> None:
@@ -255,4 +256,4 @@ def test_another_address_is_another_server() -> None:
     config = Config.model_validate({"models": {"providers": {"openai": {"baseUrl": "http://proxy/v1", "apiKey": "k"}}}})
     listening = Listening(Names(config, catalog.entries(config, known), known), {})
     assert listening.ready() == ()
-    assert listening.service("openai", "whisper-1").url == "http://proxy/v1/audio/transcriptions"
+    assert listening.listener("openai", "whisper-1").url == "http://proxy/v1/audio/transcriptions"

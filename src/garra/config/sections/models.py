@@ -50,7 +50,7 @@ class CatalogModel(OpenSection):
     compat: dict[str, Any] = Field(default_factory=dict)
 
 
-class AudioService(Section):
+class AudioForm(Section):
     """That a provider turns recordings into words, in OpenAI's form: `path` below its address, and its model for it."""
 
     path: str = ""
@@ -76,7 +76,7 @@ class Provider(OpenSection):
     params: dict[str, Any] = Field(default_factory=dict)
     request: dict[str, Any] = Field(default_factory=dict)
     models: tuple[CatalogModel, ...] = ()
-    audio: AudioService | None = None
+    audio: AudioForm | None = None
 
 
 class Models(Section):

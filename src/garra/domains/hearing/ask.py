@@ -49,7 +49,7 @@ class Recording:
     size: int
 
 
-class Service(Protocol):
+class Listener(Protocol):
     """One provider for one call; see `domains.models.audio`."""
 
     @property
@@ -75,23 +75,23 @@ class Asking:
         self._http, self._boundary = http, boundary
 
     async def heard(
-        self, service: Service, headers: Mapping[str, str], fields: Mapping[str, str], recording: Recording
+        self, listener: Listener, headers: Mapping[str, str], fields: Mapping[str, str], recording: Recording
     ) -> str:
         """The words as the provider gives them. Raises Fault; the caller bounds the time."""
         boundary = f"garra-{self._boundary()}"
-        said = [("model", service.model), ("response_format", "json"), *((k, v) for k, v in fields.items() if v)]
+        said = [("model", listener.model), ("response_format", "json"), *((k, v) for k, v in fields.items() if v)]
         body = await asyncio.to_thread(_form, recording, said, boundary)
         sent = {**headers, "content-type": f"multipart/form-data; boundary={boundary}", "accept": "application/json"}
         try:
             async with self._http.stream(
-                "POST", service.url, headers=sent, body=body, timeout=None, via=service.via
+                "POST", listener.url, headers=sent, body=body, timeout=None, via=listener.via
             ) as answer:
                 whole = await answer.read(LARGEST)
                 status, told = answer.status, answer.headers
         except Unavailable as gone:
-            raise _fault(failures.gone(gone), service.secret) from None
+            raise _fault(failures.gone(gone), listener.secret) from None
         if status >= 300:
-            raise _fault(failures.refused(status, whole.decode("utf-8", "replace"), told), service.secret)
+            raise _fault(failures.refused(status, whole.decode("utf-8", "replace"), told), listener.secret)
         try:
             return recordings.answered(whole)
         except ValueError as error:

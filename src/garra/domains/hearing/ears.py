@@ -43,7 +43,7 @@ class Listening(Protocol):
 
     def ready(self) -> Sequence[str]: ...
 
-    def service(self, provider: str, model: str = "", base_url: str = "") -> Any: ...
+    def listener(self, provider: str, model: str = "", base_url: str = "") -> Any: ...
 
 
 @frozen
@@ -145,15 +145,23 @@ class Ears:
 
     async def _by_provider(self, one: MediaModel, audio: AudioMedia, recording: Recording) -> tuple[str, str]:
         try:
-            service = self._ports.listening().service(one.provider, one.model, one.base_url)
-            headers = {**service.headers, **{name.lower(): value.reveal() for name, value in one.headers.items()}}
+            listener = self._ports.listening().listener(one.provider, one.model, one.base_url)
+            headers = {**listener.headers, **_own(one)}
         except GarraError as error:
             raise Fault(error.message) from None
         fields = {"language": one.language or audio.language, "prompt": one.prompt or audio.prompt}
-        text = await self._ports.asking.heard(service, headers, fields, recording)
-        return text, f"{service.provider}/{service.model}"
+        text = await self._ports.asking.heard(listener, headers, fields, recording)
+        return text, f"{listener.provider}/{listener.model}"
 
     def _within(self, number: int) -> asyncio.Semaphore:
         if self._room[0] != number:
             self._room = (number, asyncio.Semaphore(number))
         return self._room[1]
+
+
+def _own(one: MediaModel) -> dict[str, str]:
+    """The headers that the owner set for it. Raises Fault where a secret in them is missing."""
+    for name, value in one.headers.items():
+        if value.missing or "${" in value.reveal():
+            raise Fault(f"its header {name} names a variable that is not set")
+    return {name.lower(): value.reveal() for name, value in one.headers.items()}

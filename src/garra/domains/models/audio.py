@@ -16,7 +16,7 @@ from garra.sdk.provider import Audio
 
 
 @frozen
-class Service:
+class Listener:
     """One provider for one call: `headers` hold its secrets, `secret` the key among them (empty: none)."""
 
     provider: str
@@ -42,7 +42,7 @@ class Listening:
         able.sort(key=lambda entry: (entry.provider.id != answers, _audio(entry).order, entry.provider.id))
         return tuple(entry.provider.id for entry in able)
 
-    def service(self, provider: str, model: str = "", base_url: str = "") -> Service:
+    def listener(self, provider: str, model: str = "", base_url: str = "") -> Listener:
         """How to ask `provider`. Raises NotFound where it cannot hear, RunFailed (missing_key)."""
         entry = self.names.entries.get(self.names.canonical(provider))
         if entry is None:
@@ -55,7 +55,7 @@ class Listening:
         headers = {name.lower(): value for name, value in {**entry.provider.headers, **keys.headers(entry)}.items()}
         if secret:
             headers = {"authorization": f"Bearer {secret}"} | headers
-        return Service(entry.provider.id, base.rstrip("/") + _audio(entry).path, chosen, entry.via, headers, secret)
+        return Listener(entry.provider.id, base.rstrip("/") + _audio(entry).path, chosen, entry.via, headers, secret)
 
     def _able(self, entry: Entry) -> bool:
         provider = entry.provider
