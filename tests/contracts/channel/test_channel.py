@@ -71,6 +71,20 @@ async def test_a_message_comes_in_whole(platform: Platform) -> None:
     assert not event.own
 
 
+async def test_who_we_are_is_told_before_anything_is_stored(platform: Platform) -> None:
+    """An event is known again by who heard it: without that, what comes twice across a crash is answered twice."""
+
+    def before(event: Inbound | Ignored) -> None:
+        assert heard.me is not None
+
+    heard, cursor = Heard(before=before), MemoryCursor()
+    for text in ("first", "second"):
+        heard.me = None
+        async with running(platform, heard, cursor):
+            await platform.say("1001", text)
+            await heard.until(lambda h: h.said[-1:] == [text])  # noqa: B023 - it is awaited here
+
+
 async def test_order_is_kept(platform: Platform) -> None:
     heard = Heard()
     async with running(platform, heard, MemoryCursor()):
