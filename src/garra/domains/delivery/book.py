@@ -41,7 +41,7 @@ class Book:
         return self._clock.now_ms()
 
     async def enter(self, event: Inbound, run_id: str, session_key: str) -> str:
-        """Store `event`, which its run has already. Gives the row's id, the same for the same event, once it is on disk.
+        """Store `event`, which its run has already; the row's id, the same for the same event, once it is on disk.
 
         Raises Unavailable.
         """
