@@ -282,3 +282,21 @@ def test_any_sequence_keeps_one_run_and_loses_nothing(
     assert not driver.state.steered
     assert set(driver.fate) == driver.arrived
     assert set(driver.fate.values()) <= {1}
+
+
+@pytest.mark.req("CH-09")
+def test_a_message_is_not_handed_over_before_one_that_found_no_room() -> None:
+    effects = play(
+        Arrived(item("a")),
+        Opened(True),
+        Arrived(item("b", 1)),
+        Arrived(item("c", 2)),
+        Arrived(item("d", 3)),
+        Consumed(frozenset({"b", "c"})),
+        Arrived(item("e", 4)),
+        Ended(9000),
+        Ended(9001),
+        Ended(9002),
+        cap=2,
+    )
+    assert started(effects) == [["a"], ["d"], ["e"]]

@@ -215,8 +215,9 @@ def _arrived(state: State, item: Item) -> Step:
 
 
 def _takes(state: State, item: Item) -> bool:
-    """Whether the running run may be handed this message."""
-    room = len(state.steered) < state.settings.cap
+    """Whether the running run may be handed this message: not before one like it that had no room."""
+    before = any(other.route == item.route and other.mode == "steer" for other in state.queue)
+    room = len(state.steered) < state.settings.cap and not before
     return state.open and not state.stopping and room and item.route == state.route
 
 
