@@ -11,6 +11,7 @@ from garra.core.messages import Assistant, Message, Text, ToolCall, User
 from garra.core.transcript import Entry, message_entry
 from garra.io.clock import SystemClock
 from garra.io.tasks import Tasks
+from garra.runs import drive
 from garra.runs.drive import Driver, Messages, Setup, said
 from garra.runs.lane import Lane
 from garra.runs.run import Run, Turn
@@ -124,3 +125,9 @@ async def test_tools_and_usage_are_traced() -> None:
     assert run.trace.tools == ["look"]
     assert len(run.trace.answers) == 2
     assert run.trace.attempts[0].result == "success"
+
+
+def test_a_resumed_run_sees_what_it_was_handed_behind_its_own_words() -> None:
+    own, handed = (User((Text(word),), 0, {"idempotencyKey": f"{word}:user"}) for word in ("own", "handed"))
+    assert drive._split((own,), (own,)) == ((), (own,))
+    assert drive._split((own, handed), (own,)) == ((own, handed), ())

@@ -195,12 +195,13 @@ RECENT = 64
 def _split(messages: Messages, prompts: tuple[User, ...]) -> tuple[Messages, tuple[User, ...]]:
     """(history, prompts) as the loop takes them: it adds the prompts behind the history itself.
 
-    Where the model has begun to answer already, the run is resumed: all is history, and nothing is left to say.
+    Where something follows the prompts already, an answer or what the run was handed meanwhile, it is resumed: all is
+    history, in the order it was said, and nothing is left to say.
     """
     own = {prompt.meta["idempotencyKey"] for prompt in prompts if prompt.meta}
     recent = messages[-RECENT:]
     begun = next((at for at, message in enumerate(recent) if message.meta.get("idempotencyKey") in own), None)
-    if begun is not None and any(not isinstance(message, User) for message in recent[begun:]):
+    if begun is not None and any(message.meta.get("idempotencyKey") not in own for message in recent[begun:]):
         return messages, tuple(prompt for prompt in prompts if not prompt.meta)
     kept = tuple(message for message in recent if message.meta.get("idempotencyKey") not in own)
     return messages[:-RECENT] + kept, prompts
