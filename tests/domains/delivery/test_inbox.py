@@ -185,3 +185,16 @@ async def test_a_full_chat_loses_the_bots_own_first_then_people(db: Database, ti
     dead = [row for row in heard if row.state == "dead"]
     assert [row.id for row in dead] == [ids[1], ids[0]]
     assert "were waiting" in dead[0].why
+
+
+@pytest.mark.req("MSG-02")
+async def test_what_a_run_has_is_on_the_disk_before_the_run_writes_anything(db: Database, box: Inbox) -> None:
+    """Its transcript is synced: after a power cut the row must not be another run's."""
+    row_id = (await box.accept(inbound())).row_id
+    await box.claim(row_id)
+    said: list[str] = []
+    await db.write(lambda connection: connection.set_trace_callback(said.append))
+    said.clear()
+    await box.adopt(row_id, "run", "key")
+    levels = [line for line in said if line.startswith(("PRAGMA synchronous", "COMMIT"))]
+    assert levels == ["PRAGMA synchronous=FULL", "COMMIT"]

@@ -120,8 +120,10 @@ class Inbox:
         return await self._move("claim", row_id)
 
     async def adopt(self, row_id: str, run_id: str, session_key: str) -> InboxRow:
-        """A run has it: from now on a restart resumes that run."""
-        return await self._move("adopt", row_id, run_id=run_id, session_key=session_key)
+        """A run has it: from now on a restart resumes that run, after a power cut too: what follows in the transcript
+        is on the disk, and must not be said again by another run.
+        """
+        return await self._move("adopt", row_id, durable=True, run_id=run_id, session_key=session_key)
 
     async def done(self, row_id: str, why: str) -> InboxRow:
         """It needs nothing more (`silence`, `observed`, `command`, `access:…`); done already is fine."""
@@ -190,9 +192,9 @@ class Inbox:
             move(connection, "bury", row_id, row.received_at, why=f"over {self._cap} messages of its chat were waiting")
         return list(lost)
 
-    async def _move(self, change: InboxMove, row_id: str, **values: Any) -> InboxRow:
+    async def _move(self, change: InboxMove, row_id: str, *, durable: bool = False, **values: Any) -> InboxRow:
         now = self._clock.now_ms()
-        return await self._db.write(lambda connection: move(connection, change, row_id, now, **values))
+        return await self._db.write(lambda connection: move(connection, change, row_id, now, **values), durable=durable)
 
     def _tell(self, row: InboxRow) -> None:
         for listener in tuple(self._listeners):
