@@ -53,6 +53,15 @@ def test_words_that_another_turn_had_taken_end_with_it() -> None:
     assert found(late, "a", "b") == [Found("a", KEY, "q", True, ("1", "2")), Found("b", KEY, "q", led_by="a")]
 
 
+def test_words_that_a_turn_took_which_is_done_end_with_it() -> None:
+    """The other was answered and its row finished, then the process died."""
+    assert found([user("gone"), user("b"), words("both", "gone")], "b") == [Found("b", KEY, "q", led_by="gone")]
+
+
+def test_what_had_begun_goes_on_first() -> None:
+    assert [each.run_id for each in found([user("b"), user("c")], "a", "c", "b")] == ["b", "c", "a"]
+
+
 @pytest.mark.req("MSG-02")
 async def test_a_message_that_was_stored_but_not_begun_is_answered_after_the_restart(tmp_path: Path) -> None:
     async with house(tmp_path, echo, started=False) as h:
@@ -108,6 +117,19 @@ async def test_an_answer_that_was_not_written_out_is_sent_without_asking_again(t
         assert h.channel.words() == ["to both"]
         assert not h.model.requests
         assert [(await h.row(row)).why for row in (first, second)] == ["answered", "joined"]
+        assert [row.draft.text for row in await h.outbox.answers(first)] == ["to both"]
+
+
+async def test_two_answers_of_one_turn_are_written_out_as_its_end_would_have(tmp_path: Path) -> None:
+    async with house(tmp_path, echo, started=False) as h:
+        row, other = await stored(h, [("one", ""), ("two", "")])
+        await h.sessions.ensure(KEY, agent_id="main", cwd="/")
+        transcript = await h.sessions.transcript(KEY)
+        for said in (user(row, "one"), words("first", row), user(other, "two"), words("second", row)):
+            await transcript.append(said)
+    async with house(tmp_path, echo) as h:
+        await h.idle()
+        assert [each.key for each in await h.outbox.answers(row)] == [f"out:{row}:0", f"out:{row}:1"]
 
 
 async def test_a_burst_that_was_under_way_is_one_turn_again(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from garra.core import reply
 from garra.core.errors import GarraError, Unavailable
 from garra.core.events import ModelChosen, RunEnded, RunEvent, ToolStarted
-from garra.core.ids import RunId
+from garra.core.ids import RunId, SessionKey
 from garra.core.messages import Assistant
 from garra.domains.delivery.draft import Draft
 from garra.runs.run import Run
@@ -47,6 +47,7 @@ class Answers:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._open: dict[RunId, Going] = {}
+        self._ended_first: dict[SessionKey, list[Going]] = {}
         ports.runs.subscribe(self._heard)
 
     def __len__(self) -> int:
@@ -97,19 +98,32 @@ class Answers:
         whys = await asyncio.gather(*(self._end(each, last=False) for each in going))
         if KEPT in whys:
             return KEPT
-        await self._surely(lambda: self._done(going[0].rows, "answered"))
+        await self._write((), going[0].rows, "answered")
         return "answered"
-
-    async def _done(self, rows: Sequence[str], why: str) -> None:
-        for row in rows:
-            await self._ports.inbox.done(row, why)
 
     async def _end(self, going: Going, *, last: bool) -> str:
         try:
-            return await self._finish(going, await going.run.wait(), last=last)
+            ended = await going.run.wait()
+            await self._in_turn(going)
+            return await self._finish(going, ended, last=last)
         finally:
             self._open.pop(going.run.run_id, None)
+            self._leave(going)
             going.over.set()
+
+    async def _in_turn(self, going: Going) -> None:
+        """Wait for the turns of this conversation that ended before: where the disk refuses, none overtakes another."""
+        line = self._ended_first.setdefault(going.run.session_key, [])
+        line.append(going)
+        while line[0] is not going:
+            await line[0].over.wait()
+
+    def _leave(self, going: Going) -> None:
+        line = self._ended_first.get(going.run.session_key, [])
+        if going in line:
+            line.remove(going)
+            if not line:
+                del self._ended_first[going.run.session_key]
 
     async def _finish(self, going: Going, ended: RunEnded, *, last: bool) -> str:
         run = going.run
@@ -132,12 +146,10 @@ class Answers:
         return outcome(run, ended, texts)
 
     async def _write(self, drafts: Sequence[Draft], rows: Sequence[str], why: str) -> None:
-        outbox = self._ports.outbox
-        if drafts:
-            first = rows[0] if rows else None
+        """All or nothing: a restart that found half of a turn's messages would make another turn of them."""
+        outbox, first = self._ports.outbox, rows[0] if rows else None
+        if drafts or rows:
             await self._surely(lambda: outbox.put(drafts, inbox_id=first, also=rows[1:], why=why))
-            return
-        await self._surely(lambda: self._done(rows, why))
 
     async def _surely(self, write: Callable[[], Awaitable[Any]]) -> None:
         """Write, and try again for as long as the disk refuses: an answer that was made is not lost."""
@@ -156,6 +168,14 @@ class Answers:
 def unfinished(run: Run, ended: RunEnded) -> bool:
     """Whether only the process ended, not the turn."""
     return ended.ending == "aborted" and run.cancel.reason in ("", "shutdown")
+
+
+def numbered(drafts: Sequence[Draft]) -> list[Draft]:
+    """The messages of several answers of one run as they were written when the run ended: one row, counted through."""
+    return [
+        replace(draft, key=f"{draft.key.rpartition(':')[0]}:{number}", position=number)
+        for number, draft in enumerate(drafts)
+    ]
 
 
 def said(run: Run, ended: RunEnded) -> tuple[str, ...]:

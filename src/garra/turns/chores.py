@@ -306,3 +306,34 @@ CHORES: Final[Mapping[str, Chore]] = {
     "deny": _approve,
     "config": _config,
 }
+
+
+async def ordered(desk: Desk) -> tuple[Spoken, str]:
+    """Carry out a command in its turn: what is left to be asked, or the words that answer it."""
+    try:
+        if (rest := inline(desk)) is not None:
+            return rest, ""
+        text = await carry_out(desk)
+    except UserError as error:
+        return desk.spoken, error.message
+    return replace(desk.spoken, words=desk.rest), "" if desk.rest else text
+
+
+def uncommanded(ports: Ports, spoken: Spoken) -> Spoken:
+    """A message that a restart found, without the command before it: that was carried out."""
+    given = spoken.judged.given
+    if given is None:
+        return spoken
+    desk = Desk(ports, spoken, given)
+    try:
+        found = inline(desk)
+    except UserError:
+        found = None
+    return found or replace(spoken, words=desk.rest or spoken.words)
+
+
+async def words(desk: Desk) -> str:
+    try:
+        return await carry_out(desk)
+    except UserError as error:
+        return error.message

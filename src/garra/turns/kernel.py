@@ -10,19 +10,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from garra.core.access import Dispatch, Drop, Handled, Observe
-from garra.core.errors import GarraError, UserError
+from garra.core.errors import GarraError, Unavailable
 from garra.core.keys import agent_of
 from garra.core.routing import Route
 from garra.core.value import frozen
 from garra.domains.delivery.inbox import InboxRow
 from garra.sdk.channel import Ignored, Inbound
 from garra.turns import ask, chores, inbound
-from garra.turns.answers import Answers, Going
+from garra.turns.answers import Answers, Going, numbered
 from garra.turns.ask import Spoken
 from garra.turns.bursts import Burst, Bursts
 from garra.turns.commands import Given, refusal
@@ -35,10 +35,15 @@ from garra.turns.routes import Routes, lane, spot
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 Admission = Literal["dispatch", "observeOnly", "handled", "drop"]
 
 TRIES: Final = 3
 """So often a message is taken up again after a fault of ours before it is given up."""
+
+WAITS_S: Final = (0.5, 1.0, 2.0)
+"""How long a message waits for a store that refuses, and keeps its place, before it is taken up again."""
 
 STOPS: Final = 1_000
 """Chats whose last /stop is remembered."""
@@ -111,7 +116,7 @@ class Kernel:
         await self._histories.note("\x1f".join(lane(judged.event.address)), said, judged.group.history)
 
     async def _knock(self, row: InboxRow, judged: Judged) -> bool:
-        """A stranger wrote: a code, once for each request."""
+        """A stranger wrote: a code, once for each request, whichever of their messages it answers."""
         event, ports = judged.event, self._ports
         address = event.address
         request = await ports.pairing.knock(
@@ -127,7 +132,7 @@ class Kernel:
         if request is None:
             return False
         text = inbound.pairing_line(address.channel, event.sender.id, request.code)
-        drafts = ports.voice.drafts(f"{row.id}:pairing", Asked(address), text)
+        drafts = ports.voice.drafts(f"pairing:{request.id}:{request.created_at}", Asked(address), text)
         await ports.outbox.put(drafts, inbox_id=row.id, why="pairing")
         return True
 
@@ -158,10 +163,10 @@ class Kernel:
         if given.command.name == "stop":
             self._halt(key, spoken.row.seq)
         if given.command.overtakes:
-            return await self._said(spoken, await _words(desk), given)
+            return await self._said(spoken, await chores.words(desk), given)
         self._bursts.close(key)
         async with self._bursts.enter(key):
-            spoken, text = await _ordered(desk)
+            spoken, text = await chores.ordered(desk)
             if text:
                 return await self._said(spoken, text, given)
             await self._adopt(spoken, spoken)
@@ -199,7 +204,7 @@ class Kernel:
             async with self._bursts.enter(key):
                 going = await self._submit(await self._bursts.settle(key, burst))
         except BaseException as error:
-            await self._abandon(burst, error)
+            _abandon(burst, error)
             raise
         try:
             outcome = await self._answered(going)
@@ -212,18 +217,8 @@ class Kernel:
     async def _adopt(self, spoken: Spoken, leader: Spoken) -> None:
         """From here on a restart goes on with it, and the next message of its chat may be taken up."""
         route = leader.routes[0]
-        await self._ports.inbox.adopt(spoken.row.id, ask.run_id(leader, route), route.key)
-
-    async def _abandon(self, burst: Burst[Spoken, Outcome], error: BaseException) -> None:
-        """The leader of a burst failed before it began: the others are taken up again by themselves."""
-        burst.closed.set()
-        if isinstance(error, asyncio.CancelledError):
-            burst.result.cancel()
-            return
-        for each in burst.items[1:]:
-            await self._ports.inbox.release(each.row.id, 0.2)
-        if not burst.result.done():
-            burst.result.set_result(Outcome("dispatch", why=AGAIN))
+        run_id, inbox = ask.run_id(leader, route), self._ports.inbox
+        await self._in_place(lambda: inbox.adopt(spoken.row.id, run_id, route.key))
 
     async def _submit(self, spoken: Sequence[Spoken]) -> list[Going]:
         """Hand the turn to each of its agents."""
@@ -248,11 +243,21 @@ class Kernel:
         waits = settings(ports.config(), first.event.address.channel, session)
         turn = ask.turn_of(spoken, route, text, waits)
         asked = await self._asked(spoken[-1])
-        run = await ports.runs.submit(turn)
+        run = await self._in_place(lambda: ports.runs.submit(turn))
         if self._is_stopped(spoken[-1]):
             run.cancel.set("stop")
             await ports.runs.abort(route.key, run.run_id, "stop")
         return self.answers.begin(run, rows, asked)
+
+    async def _in_place(self, step: Callable[[], Awaitable[T]]) -> T:
+        """Do it; where the store refuses for a moment, wait here: a message that is given back loses its place."""
+        for wait_s in WAITS_S:
+            try:
+                return await step()
+            except Unavailable as error:
+                log.warning("a message waits for the store: %s", error.message)
+            await self._ports.clock.sleep(wait_s)
+        return await step()
 
     async def _answered(self, going: Sequence[Going]) -> Outcome:
         """Wait for the answers and write them out; the rows are done with the last."""
@@ -278,20 +283,24 @@ class Kernel:
         session = await self._ports.sessions.get(self.routes.find(spot(event)).key)
         return session.extra.get("groupActivation") if session else None
 
-    async def resume(self, rows: Sequence[InboxRow], found: Found) -> Outcome:
+    async def resume(
+        self, rows: Sequence[InboxRow], found: Found, tries: int = 0, begun: Callable[[], None] = lambda: None
+    ) -> Outcome:
         """Go on with a turn that a restart found: the same run again, behind what it did, or only its answer.
 
-        `rows` are the messages that made it, oldest first.
+        `rows` are the messages that made it, oldest first; `begun` is called when its run has its place in line. When
+        it ends with AGAIN or STUCK it is to be called again in a while; `tries` counts how often it was.
         """
         try:
-            return await self._resumed(rows, found)
+            return await self._resumed(rows, found, begun)
         except GarraError as error:
-            return await self._failed(rows[0], error.message, retry=error.retryable)
+            text, retry = error.message, error.retryable
         except Exception:
             log.exception("message %s met a fault", rows[0].id)
-            return await self._failed(rows[0], FAULT, retry=True)
+            text, retry = FAULT, True
+        return Outcome("dispatch", why=AGAIN) if retry and tries < TRIES else await self._explained(rows, text)
 
-    async def _resumed(self, rows: Sequence[InboxRow], found: Found) -> Outcome:
+    async def _resumed(self, rows: Sequence[InboxRow], found: Found, begun: Callable[[], None]) -> Outcome:
         spoken: list[Spoken] = []
         for row in rows:
             assert isinstance(row.event, Inbound)
@@ -303,16 +312,18 @@ class Kernel:
             if len(routes) == 1:
                 routes = (replace(routes[0], key=found.key, agent=agent_of(found.key, routes[0].agent)),)
             one = Spoken(row, row.event, judged, judged.verdict.admitted, routes, judged.text)
-            spoken.append(await self._attached(_uncommanded(self._ports, one)))
+            spoken.append(await self._attached(chores.uncommanded(self._ports, one)))
         if not spoken:
             return Outcome("drop", why="no longer admitted")
         async with self._bursts.enter(lane(spoken[0].event.address)):
             going = [each for route in spoken[0].routes if (each := await self._again(spoken, route, found))]
+        begun()
         if going:
             return await self._answered(going)
+        why = "answered" if found.answer else "silence"
         for one in spoken:
-            await self._ports.inbox.done(one.row.id, "answered")
-        return Outcome("dispatch", dispatched=True, why="answered")
+            await self._ports.inbox.done(one.row.id, why)
+        return Outcome("dispatch", dispatched=True, why=why)
 
     async def _again(self, spoken: Sequence[Spoken], route: Route, found: Found) -> Going | None:
         """One agent's turn: gone on with, or, where only its answer was not written out, that answer."""
@@ -324,57 +335,49 @@ class Kernel:
         if not found.over:
             return await self._begin(spoken, route, found.text or ask.text_of(spoken, ()))
         asked = await self._asked(spoken[-1])
-        keys = [str(run_id), *(f"{run_id}:{number}" for number in range(1, len(found.answer)))]
-        for key, text in zip(keys, found.answer, strict=False):
-            await ports.outbox.put(ports.voice.drafts(key, asked, text))
+        drafts = numbered([each for text in found.answer for each in ports.voice.drafts(run_id, asked, text)])
+        if drafts and len(first.routes) == 1:
+            await ports.outbox.put(drafts, inbox_id=first.row.id, also=[each.row.id for each in spoken[1:]])
+        elif drafts:
+            await ports.outbox.put(drafts)
         return None
 
     async def _failed(self, row: InboxRow, text: str, *, retry: bool) -> Outcome:
         """It could not be carried to an answer: again in a while, or one line that says so."""
-        ports = self._ports
+        if not retry or row.tries >= TRIES:
+            return await self._explained([row], text)
         try:
-            if retry and row.tries < TRIES:
-                await ports.inbox.release(row.id, float(2**row.tries))
-                return Outcome("dispatch", why=AGAIN)
-            event = row.event
-            if isinstance(event, Inbound) and event.address is not None:
-                drafts = ports.voice.drafts(f"{row.id}:failed", Asked(event.address, event.id), text)
-                await ports.outbox.put(drafts, inbox_id=row.id, why="failed")
-            return Outcome("dispatch", why="failed")
+            await self._ports.inbox.release(row.id, float(2**row.tries))
         except GarraError as error:
-            log.warning("message %s waits for the next start: %s", row.id, error.message)
-            return Outcome("dispatch", why=STUCK)
+            return _stuck(row, error)
+        return Outcome("dispatch", why=AGAIN)
+
+    async def _explained(self, rows: Sequence[InboxRow], text: str) -> Outcome:
+        """One line for all of `rows`, which are done with it."""
+        row, event = rows[0], rows[0].event
+        try:
+            if isinstance(event, Inbound):
+                drafts = self._ports.voice.drafts(f"{row.id}:failed", Asked(event.address, event.id), text)
+                also = [each.id for each in rows[1:]]
+                await self._ports.outbox.put(drafts, inbox_id=row.id, also=also, why="failed")
+        except GarraError as error:
+            return _stuck(row, error)
+        return Outcome("dispatch", why="failed")
 
 
-async def _ordered(desk: chores.Desk) -> tuple[Spoken, str]:
-    """Carry out a command in its turn: what is left to be asked, or the words that answer it."""
-    try:
-        if (rest := chores.inline(desk)) is not None:
-            return rest, ""
-        text = await chores.carry_out(desk)
-    except UserError as error:
-        return desk.spoken, error.message
-    return replace(desk.spoken, words=desk.rest), "" if desk.rest else text
+def _stuck(row: InboxRow, error: GarraError) -> Outcome:
+    log.warning("message %s waits until the store works: %s", row.id, error.message)
+    return Outcome("dispatch", why=STUCK)
 
 
-def _uncommanded(ports: Ports, spoken: Spoken) -> Spoken:
-    """A message that a restart found, without the command before it: that was carried out."""
-    given = spoken.judged.given
-    if given is None:
-        return spoken
-    desk = chores.Desk(ports, spoken, given)
-    try:
-        found = chores.inline(desk)
-    except UserError:
-        found = None
-    return found or replace(spoken, words=desk.rest or spoken.words)
-
-
-async def _words(desk: chores.Desk) -> str:
-    try:
-        return await chores.carry_out(desk)
-    except UserError as error:
-        return error.message
+def _abandon(burst: Burst[Spoken, Outcome], error: BaseException) -> None:
+    """The leader of a burst failed before it began: the others are taken up again, each by itself."""
+    burst.closed.set()
+    if isinstance(error, asyncio.CancelledError):
+        burst.result.cancel()
+    elif not burst.result.done():
+        burst.result.set_exception(Unavailable(FAULT, retryable=True))
+        burst.result.exception()  # there may be no others
 
 
 def reply_mode(value: object) -> ReplyMode:

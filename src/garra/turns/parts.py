@@ -185,6 +185,9 @@ class Knock(Protocol):
     @property
     def id(self) -> str: ...
 
+    @property
+    def created_at(self) -> int: ...
+
 
 class Guest(Protocol):
     """Somebody who was let in."""

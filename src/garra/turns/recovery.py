@@ -48,7 +48,7 @@ class _Reading:
             case Assistant() if self.open and ends(message):
                 own = message.meta.get("__openclaw")
                 named = str(own.get("runId", "")) if isinstance(own, Mapping) else ""
-                leader = named if named in self.ids else self.open[0]
+                leader = named or self.open[0]
                 self.answers.setdefault(leader, []).append(words(message))
                 for run_id in self.open:
                     self.leaders[run_id] = leader
@@ -58,13 +58,14 @@ class _Reading:
 
 
 def standing(messages: Iterable[Message], key: SessionKey, runs: Sequence[str]) -> list[Found]:
-    """How each of `runs` stands in its session, oldest first."""
+    """How each of `runs` stands in its session: first those that had begun, in the order they did, then the others."""
     reading = _Reading(frozenset(runs))
     for message in messages:
         reading.hear(message)
     for run_id in reading.open[1:]:
         reading.leaders[run_id] = reading.open[0]
-    return [_found(reading, key, run_id) for run_id in runs]
+    begun = list(reading.texts)
+    return [_found(reading, key, run_id) for run_id in (*begun, *(each for each in runs if each not in begun))]
 
 
 def _found(reading: _Reading, key: SessionKey, run_id: str) -> Found:

@@ -34,7 +34,7 @@ async def knock(pairing: Pairing, sender: str = "42", account: str = "default", 
 
 
 @pytest.mark.req("SEC-02")
-async def test_a_code_is_eight_plain_letters_and_said_once(tmp_path: Path) -> None:
+async def test_a_code_is_eight_plain_letters_and_stays_the_one(tmp_path: Path) -> None:
     async with register(tmp_path) as pairing:
         codes = set()
         for sender in ("1", "2", "3"):
@@ -42,7 +42,9 @@ async def test_a_code_is_eight_plain_letters_and_said_once(tmp_path: Path) -> No
             assert request is not None
             assert re.fullmatch(r"[A-HJ-NP-Z2-9]{8}", request.code)
             codes.add(request.code)
-            assert await knock(pairing, sender) is None
+            again = await knock(pairing, sender)
+            assert again is not None
+            assert (again.code, again.created_at) == (request.code, request.created_at)
         assert len(codes) == 3
         assert await knock(pairing, "4") is None
         assert await knock(pairing, "4", account="other") is not None
@@ -93,7 +95,7 @@ async def test_a_waiting_code_outlives_the_program_and_stays_the_one(tmp_path: P
         request = await knock(pairing)
     async with register(tmp_path, seed=2) as pairing:
         assert request is not None
-        assert await knock(pairing) is None
+        assert await knock(pairing) == request
         assert [each.code for each in pairing.waiting()] == [request.code]
 
 

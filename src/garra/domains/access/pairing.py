@@ -139,7 +139,7 @@ class Pairing:
         return sorted(found, key=lambda request: request.created_at)
 
     async def knock(self, request: Mapping[str, str]) -> Request | None:
-        """A stranger wrote. Gives the request with its code when it is new; None when it waits already, or too many do.
+        """A stranger wrote. Gives the request with its code, the same one while it waits; None when too many others do.
 
         `request` names channel, account, sender, name, handle, chat.
         """
@@ -149,7 +149,7 @@ class Pairing:
             fresh = Request(code=self._code(), created_at=now, seen_at=now, **_clean(request))
             if (known := self._requests.get(fresh.id)) is not None:
                 self._requests[fresh.id] = replace(known, seen_at=now)
-                return None
+                return self._requests[fresh.id]
             if len(self.waiting(fresh.channel, fresh.account)) >= WAITING:
                 return None
             await self._waiting.set(fresh.id, msgspec.to_builtins(fresh), durable=True)
