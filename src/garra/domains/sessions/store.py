@@ -42,16 +42,23 @@ BORN = restore.BORN
 
 
 class Sessions:
-    """`root` is the folder of all agents; `<root>/<agent>/sessions/<id>.jsonl` are the transcripts."""
+    """`root` is the folder of all agents; `<root>/<agent>/sessions/<id>.jsonl` are the transcripts, written by `lines`."""
 
     def __init__(
-        self, db: Database, root: Path, clock: Clock, new_id: Callable[[], str], *, open_bytes: int = OPEN_BYTES
+        self,
+        db: Database,
+        root: Path,
+        clock: Clock,
+        new_id: Callable[[], str],
+        *,
+        open_bytes: int = OPEN_BYTES,
+        lines: Lines | None = None,
     ) -> None:
         self._root = root
         self._clock = clock
         self._new_id = new_id
         self._registry = Registry(db, root, clock)
-        self._lines = Lines()
+        self._lines = lines or Lines()
         self._open = Shelf(open_bytes)
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
