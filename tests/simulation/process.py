@@ -1,29 +1,74 @@
-"""One process of the world: the real inbox, engine, outbox, courier and owner; lanes as the kernel drives them."""
+"""One process of the world, wired as the program wires it: link, inbox, engine, pump, kernel, runs with their lanes,
+sessions, outbox, courier and owner. Played are the model, the platform and the disk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+import functools
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from garra.config.sections import Config
 from garra.core import lanes
-from garra.core.errors import GarraError
+from garra.core.errors import GarraError, NotFound
+from garra.core.events import EntryStored
+from garra.core.ids import SessionId
+from garra.domains.access.pairing import Pairing
 from garra.domains.delivery.courier import Courier, Route
-from garra.domains.delivery.draft import Draft, Form
-from garra.domains.delivery.engine import Embedded, Job
-from garra.domains.delivery.inbox import Inbox, InboxRow
+from garra.domains.delivery.engine import Embedded
+from garra.domains.delivery.inbox import Inbox
 from garra.domains.delivery.ledger import Ledger
 from garra.domains.delivery.outbox import Outbox
 from garra.domains.delivery.owner import Owner
 from garra.domains.delivery.pace import Pace
+from garra.domains.delivery.replies import Replies
 from garra.domains.delivery.timeline import Timeline
-from garra.io.tasks import Tasks
+from garra.domains.sessions.store import Sessions
+from garra.io.store.shelf import Shelf
+from garra.runs.drive import Driver, Setup, said
+from garra.runs.run import Run, Turn
+from garra.runs.runner import Ports as RunPorts
+from garra.runs.runner import Runs
 from garra.sdk.channel import Address, Identity, Ignored, Inbound
-from tests.simulation.world import ACCOUNT, CHANNEL, OWNER, Disk, Line, Platform, Store
+from garra.sdk.model import Model
+from garra.turns.histories import Histories
+from garra.turns.kernel import Kernel
+from garra.turns.parts import Ports
+from garra.turns.pump import Hand, Pump
+from garra.turns.voice import Chats
+from tests.simulation.disk import Disk, Files, Store
+from tests.simulation.life import Life
+from tests.simulation.mind import MODELS, Mind, Provider
+from tests.simulation.world import ACCOUNT, CHANNEL, OWNER, Line, Plan, Platform
 
 T = TypeVar("T")
-Chat = tuple[str, str]
+
+AGENTS = Path("/dev/null/agents")
+"""No folder can be there: whoever looks past the simulated disk finds nothing."""
+
+
+@dataclass
+class World:
+    """What outlives a process."""
+
+    plan: Plan
+    random: Random
+    disk: Disk
+    platform: Platform
+    provider: Provider
+    ids: itertools.count[int]
+
+    @property
+    def healed(self) -> bool:
+        return self.disk.healed
+
+    def heal(self) -> None:
+        """From now on nothing goes wrong any more."""
+        self.disk.healed = self.platform.healed = self.provider.healed = True
 
 
 class Pulse:
@@ -36,50 +81,93 @@ class Pulse:
     def note(self, line: str) -> None: ...
 
 
-class Process:
-    """It runs from `start` to `kill`."""
+class Models:
+    """The models that can be chosen."""
 
-    def __init__(self, disk: Disk, platform: Platform, random: Random) -> None:
-        clock = platform.clock
-        self.tasks = Tasks()
-        self.store = Store(disk, clock, random, platform.plan)
-        self.line = Line(platform)
-        self.inbox = Inbox(self.store, clock)
-        self.outbox = Outbox(self.store, clock)
+    def resolve(self, ref: str | None = None, agent_id: str = "") -> Model:
+        for model in MODELS:
+            if ref in (None, model.ref, model.id):
+                return model
+        raise NotFound(f"no model {ref!r}")
+
+    def rows(self) -> Sequence[Any]:
+        return ()
+
+
+class Process:
+    """It runs from `start` to `kill`, or dies by itself at the passage `fatal` of its life."""
+
+    def __init__(self, world: World, fatal: int | None = None) -> None:
+        self._world, disk, clock = world, world.disk, world.platform.clock
+        self.life = Life(fatal)
+        self.store = Store(disk, self.life, cuts=world.plan.cuts > 0)
+        self.inbox, self.outbox = Inbox(self.store, clock), Outbox(self.store, clock)
         self.timeline = Timeline(self.store, clock)
         self.ledger = Ledger(self.store, self.inbox, self.outbox, self.timeline)
-        self.owner = Owner(self.inbox, self.outbox, _home, clock=clock, spawn=self.tasks)
-        self.engine = Embedded(self.inbox, clock, self.tasks)
+        self.owner = Owner(self.inbox, self.outbox, _home, clock=clock, spawn=self.life)
+        self.sessions = Sessions(
+            self.store, AGENTS, clock, lambda: f"id-{next(world.ids)}", lines=Files(disk, self.life)
+        )
+        self.mind = Mind(world.provider, self.life)
+        self.runs = self._table()
+        self.line = Line(world.platform, self.life)
+        self.pairing = Pairing(lambda space: Shelf(self.store, space), clock, world.random.randrange)
+        self.hand = Hand(self.inbox, Embedded(self.inbox, clock, self.life), {})
+        ports = self._ports()
+        self.kernel = Kernel(ports, Histories(Shelf(self.store, "group-history")))
+        self.pump = Pump(self.kernel, self.hand, ports)
         pace = Pace(self.line.limits, clock)
-        self.courier = Courier(self.line, Route(CHANNEL, ACCOUNT, self.outbox, pace, clock, self.tasks))
-        self._random, self._clock, self._plan = random, clock, platform.plan
-        self._lanes: dict[Chat, lanes.State] = {}
-        self._rows: dict[str, InboxRow] = {}
+        self.courier = Courier(self.line, Route(CHANNEL, ACCOUNT, self.outbox, pace, clock, self.life))
 
     def start(self) -> None:
-        self.tasks(self._work(), "kernel")
-        self.tasks(self.courier.run(), "courier")
-        self.tasks(self._links(), "links")
-        self.tasks(self._poll(), "poll")
+        self.life(self._boot(), "boot")
 
     async def kill(self, *, power_cut: bool) -> None:
         """As SIGKILL: nothing of it does anything any more."""
-        self.line.dead = True
+        await self.life.end()
         self.store.end(power_cut=power_cut)
-        await self.tasks.close()
+        if power_cut:
+            self._world.disk.lose()
+
+    @property
+    def idle(self) -> bool:
+        return not self.runs.every() and not len(self.kernel.answers) and not self.hand.jobs
+
+    async def _boot(self) -> None:
+        await self._again(self.sessions.open)
+        await self._again(self.pairing.load)
+        self.life(self.courier.run(), "courier")
+        await self._again(lambda: self.owner.start(self.ledger))
+        await self._again(self.pump.start)
+        self.life(self._links(), "links")
+        self.life(self._poll(), "poll")
+
+    async def _again(self, step: Callable[[], Awaitable[T]]) -> T:
+        """A start that the disk refuses is made again by whoever looks after the process."""
+        while True:
+            try:
+                return await step()
+            except GarraError as error:
+                if not error.retryable:
+                    raise
+                await self._world.platform.clock.sleep(0.3)
 
     async def _links(self) -> None:
         """The link comes up after a while, and goes now and then."""
+        random, clock = self._world.random, self._world.platform.clock
         while True:
-            await self._clock.sleep(self._random.random() * 3)
+            self.life.go_on()
+            await clock.sleep(random.random() * 3)
             self.courier.up()
-            await self._clock.sleep(5 + self._random.random() * 20)
-            if not self.store.healed:
+            self.life.go_on()
+            await clock.sleep(5 + random.random() * 20)
+            if not self._world.healed:
                 self.courier.down()
 
     async def _poll(self) -> None:
         while True:
-            await self._clock.sleep(self._random.random())
+            self.life.go_on()
+            await self._world.platform.clock.sleep(self._world.random.random())
             try:
                 await self.line.run(self._receive, Pulse())
             except GarraError:
@@ -88,93 +176,58 @@ class Process:
     async def _receive(self, event: Inbound | Ignored) -> None:
         await self.inbox.accept(event)
 
-    async def _work(self) -> None:
-        resumed: dict[str, list[InboxRow]] = {}
-        for row in await self._again(self.engine.start):
-            resumed.setdefault(row.run_id, []).append(row)
-        await self._again(lambda: self.owner.start(self.ledger))
-        for run_id, rows in resumed.items():
-            self._arrive(rows[0], run_id)
-            for row in rows[1:]:
-                self._arrive(row, f"run-{row.id}")
-        while True:
-            job = await self._again(self.engine.next)
-            await self._take(job)
+    def _table(self) -> Runs:
+        clock, sessions, mind, models = self._world.platform.clock, self.sessions, self.mind, self._world.plan.models
 
-    async def _take(self, job: Job) -> None:
-        if self._random.random() < 0.05 and not self.store.healed:
-            await self._again(lambda: self.engine.retry(job, self._random.random() * 5))
-            return
-        run_id = f"run-{job.row.id}"
-        row = await self._again(lambda: self.engine.adopted(job, run_id, f"agent:main:{job.event.address.chat}"))
-        self._arrive(row, run_id)
+        async def enrol(turn: Turn) -> SessionId:
+            session = await sessions.ensure(turn.session_key, agent_id=turn.agent_id, cwd="/")
+            return session.session_id
 
-    async def _again(self, step: Callable[[], Awaitable[T]]) -> T:
-        """What a kernel does when the disk refuses: the same again, later."""
-        while True:
-            try:
-                return await step()
-            except GarraError as error:
-                if not error.retryable:
-                    raise
-                await self._clock.sleep(0.3)
+        async def keep(run: Run) -> None:
+            transcript = await sessions.transcript(run.session_key)
+            if not said(transcript.messages(), run.prompt):
+                runs.emit(run, EntryStored((await transcript.append(run.prompt)).body))
 
-    def _arrive(self, row: InboxRow, run_id: str) -> None:
-        self._rows[row.id] = row
-        item = lanes.Item(row.id, self._clock.now_ms(), mode=self._plan.mode)
-        self._step(_chat(row), lanes.Arrived(item))
+        async def assemble(run: Run) -> Setup:
+            transcript = await sessions.transcript(run.session_key)
+            return Setup(transcript, MODELS[:models], mind.asker(transcript), mind.tools)
 
-    def _step(self, chat: Chat, event: lanes.Event) -> None:
-        state = self._lanes.get(chat, lanes.State(lanes.Settings(debounce_ms=300)))
-        self._lanes[chat], effects = lanes.step(state, event)
-        for effect in effects:
-            self._carry(chat, effect)
+        driver = Driver(clock, self.life, assemble, lambda run, body: runs.emit(run, body))
+        runs = Runs(RunPorts(clock, self.life, enrol, keep, driver.drive, lanes.Settings))
+        return runs
 
-    def _carry(self, chat: Chat, effect: lanes.Effect) -> None:
-        match effect:
-            case lanes.Start(items):
-                self.tasks(self._run(chat, [self._rows[item.id] for item in items]), "run")
-            case lanes.Wake(at_ms):
-                self.tasks(self._woken(chat, at_ms), "wake")
-            case lanes.Dropped(item, reason):
-                raise AssertionError(f"{item.id} was dropped: {reason}")
-            case _:
-                pass
+    def _ports(self) -> Ports:
+        settings = _config(self._world.plan)
+        voice = Chats(lambda: settings, Replies(), self.runs, stage=lambda _: None, limits=lambda _: self.line.limits)
+        return Ports(
+            self.hand, self.outbox, self.timeline, lambda: settings, self.sessions, self.runs, Models(), self.pairing,
+            voice, self._world.platform.clock, self.life, lambda agent: "/", _halt, lambda line: None,
+        )  # fmt: skip
 
-    async def _woken(self, chat: Chat, at_ms: int) -> None:
-        await self._clock.sleep((at_ms - self._clock.now_ms()) / 1000)
-        self._step(chat, lanes.Woke(self._clock.now_ms()))
 
-    async def _run(self, chat: Chat, rows: list[InboxRow]) -> None:
-        """Answer these messages: a model thinks, then the answer is written in one or more parts."""
-        first = rows[0]
-        await self._again(lambda: self.timeline.note_all([row.id for row in rows], "model"))
-        await self._clock.sleep(self._random.random() * 4)
-        drafts = _answer(first, rows)
-        await self._again(lambda: self.outbox.put(drafts, inbox_id=first.id, also=[row.id for row in rows[1:]]))
-        self._step(chat, lanes.Ended(self._clock.now_ms()))
+async def _halt(_: str) -> None:
+    """No program runs."""
 
 
 async def _home(about: Address) -> Address:
     return replace(about, chat=OWNER, thread="", kind="direct")
 
 
-def _chat(row: InboxRow) -> Chat:
-    assert row.event.address is not None
-    return row.event.address.chat, row.event.address.thread
+def _config(plan: Plan) -> Config:
+    return _configured(plan.mode, plan.overflow, plan.cap, (plan.quiet_ms, plan.debounce_ms), shared=plan.shared)
 
 
-def _answer(first: InboxRow, rows: list[InboxRow]) -> list[Draft]:
-    """An answer names each message it answers, in as many parts as there are."""
-    address = first.event.address
-    assert address is not None
-    return [
-        Draft(
-            f"out:{row.id}",
-            address,
-            (Form("html", f"<i>{row.event.text}"), Form("plain", row.event.text)),
-            position=position,
-        )
-        for position, row in enumerate(rows)
-        if isinstance(row.event, Inbound)
-    ]
+@functools.cache
+def _configured(mode: str, overflow: str, cap: int, pauses_ms: tuple[int, int], *, shared: bool) -> Config:
+    quiet, debounce = pauses_ms
+    people = ["u0", "u1", "u2"]
+    return Config.model_validate(
+        {
+            "messages": {
+                "inbound": {"debounceMs": quiet},
+                "queue": {"mode": mode, "debounceMs": debounce, "cap": cap, "drop": overflow},
+            },
+            "session": {"dmScope": "main" if shared else "per-channel-peer"},
+            "channels": {CHANNEL: {"dmPolicy": "pairing", "allowFrom": people, "groups": {"*": {}}}},
+        }
+    )

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from dataclasses import dataclass
+import itertools
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from random import Random
 
 from garra.domains.delivery.draft import OutboxRow
 from garra.domains.delivery.inbox import InboxRow
 from garra.domains.delivery.ledger import Query
-from garra.testing.clock import ManualClock
-from tests.simulation.process import Process
-from tests.simulation.world import Disk, Plan, Platform, blank
+from tests.simulation import loop
+from tests.simulation.disk import Disk, blank
+from tests.simulation.judge import Broken, Judge, Outcome, name
+from tests.simulation.mind import Provider
+from tests.simulation.process import Process, World
+from tests.simulation.world import Plan, Platform
+
+__all__ = ["Broken", "Outcome", "run"]
 
 BUSY_S = 20.0
 """People write, processes die, and everything has faults, this long."""
@@ -21,17 +29,33 @@ PATIENCE_S = 3_000.0
 """So long after the last fault everything must be at its end."""
 
 
-class Broken(AssertionError):
-    """A schedule that broke a promise."""
+CLOSED = frozenset(("done", "dead", "sent", "unsure"))
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What was seen of a schedule; `unsure` counts the answers whose arrival nobody knows."""
+class _Faults(logging.Handler):
+    """What the program logs as a fault of its own."""
 
-    plan: Plan
-    answers: int
-    unsure: int
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.found.append(f"{record.getMessage()}: {record.exc_info[1]!r}")
+
+
+@contextmanager
+def _listening() -> Iterator[list[str]]:
+    root, faults = logging.getLogger("garra"), _Faults()
+    before = root.level, root.propagate
+    root.setLevel(logging.ERROR)
+    root.propagate = False
+    root.addHandler(faults)
+    try:
+        yield faults.found
+    finally:
+        root.removeHandler(faults)
+        root.level, root.propagate = before[0], before[1]
 
 
 @functools.cache
@@ -44,104 +68,99 @@ def run(seed: int, platform: type[Platform] = Platform) -> Outcome:
     random = Random(seed)
     plan = Plan.of(random)
     try:
-        return asyncio.run(_schedule(random, plan, platform))
+        with _listening() as faults:
+            return loop.run(_schedule(random, plan, platform, faults))
     except AssertionError as fault:
         raise Broken(f"seed {seed}: {fault}\n{plan}") from fault
 
 
-async def _schedule(random: Random, plan: Plan, network: type[Platform]) -> Outcome:
-    clock = ManualClock()
-    platform, disk = network(clock, random, plan), Disk(_blank())
-    process = Process(disk, platform, random)
-    process.start()
-    said = [(random.random() * BUSY_S * 0.7, "say") for _ in range(plan.messages)]
-    kills = [(random.random() * BUSY_S, "kill") for _ in range(plan.kills)]
-    for at, what in sorted(said + kills):
-        await clock.advance(max(0.0, at - clock.monotonic()))
-        if what == "say":
-            chat = f"c{random.randrange(plan.chats)}"
-            platform.say(chat, random.choice(("", "", "t1", "t2")), f"q{len(platform.updates)}")
-            continue
-        await process.kill(power_cut=random.random() < plan.cuts)
-        await clock.advance(random.choice((0.0, random.random() * 5)))
-        process = Process(disk, platform, random)
-        process.start()
-    await clock.advance(max(0.0, BUSY_S - clock.monotonic()))
-    platform.healed = process.store.healed = True
-    await _finish(clock, platform, process)
+async def _schedule(random: Random, plan: Plan, network: type[Platform], faults: list[str]) -> Outcome:
+    clock = loop.Clock(asyncio.get_running_loop())
+    disk = Disk(_blank(), random, clock, slow=plan.slow, full=plan.full)
+    world = World(plan, random, disk, network(clock, random, plan), Provider(clock, random, plan), itertools.count(1))
+    story = Story(world, faults)
+    await story.busy()
+    world.heal()
+    await story.finish()
     try:
-        return await _judge(platform, process)
+        return (await Judge.of(world, story.process)).judge()
     finally:
-        await process.kill(power_cut=False)
+        await story.process.kill(power_cut=False)
 
 
-async def _finish(clock: ManualClock, platform: Platform, process: Process) -> None:
-    """Give it time until nothing is open any more."""
-    end = clock.monotonic() + PATIENCE_S
-    while clock.monotonic() < end:
-        await clock.advance(5.0)
-        rows = await process.ledger.rows(Query(limit=1000))
-        if platform.cursor == len(platform.updates) and all(_closed(row) for row in rows):
-            return
-    raise Broken(f"not at its end after {PATIENCE_S} s")
+class Story:
+    """The processes of a schedule, one after the other."""
+
+    def __init__(self, world: World, faults: list[str]) -> None:
+        self._world, self._faults = world, faults
+        self._slips = world.plan.slips
+        self._clock = world.platform.clock
+        self.process = self._born()
+
+    async def busy(self) -> None:
+        """People write and processes are killed."""
+        plan, random = self._world.plan, self._world.random
+        said = [(at, "say") for at in _times(random, plan)]
+        kills = [(random.random() * BUSY_S, "kill") for _ in range(plan.kills)]
+        for at, what in sorted(said + kills):
+            await self._pass(at)
+            if what == "say":
+                self._world.platform.say()
+            else:
+                await self._again()
+        await self._pass(BUSY_S)
+
+    async def finish(self) -> None:
+        """Give it time until nothing is open any more."""
+        self.process.life.spare()
+        end, platform = self._clock.monotonic() + PATIENCE_S, self._world.platform
+        rows: list[InboxRow | OutboxRow] = []
+        while self._clock.monotonic() < end:
+            await self._pass(self._clock.monotonic() + 5.0)
+            rows = await self.process.ledger.rows(Query(limit=10_000))
+            closed = all(row.state in CLOSED for row in rows)
+            if closed and platform.cursor == len(platform.updates) and self.process.idle:
+                self._look()
+                return
+        still = [(name(row), row.state) for row in rows if row.state not in CLOSED]
+        raise Broken(f"not at its end after {PATIENCE_S} s: {still}")
+
+    def _look(self) -> None:
+        if self._faults or self.process.life.faults:
+            raise Broken(f"faults of its own: {self._faults + self.process.life.faults}")
+
+    async def _pass(self, until: float) -> None:
+        """Let time pass; a process that dies meanwhile is followed by another."""
+        while (left := until - self._clock.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    await self.process.life.died.wait()
+            except TimeoutError:
+                return
+            await self._again()
+
+    async def _again(self) -> None:
+        random, plan = self._world.random, self._world.plan
+        await self.process.kill(power_cut=random.random() < plan.cuts)
+        self._look()
+        await self._clock.sleep(random.choice((0.0, random.random() * 5)))
+        self.process = self._born()
+
+    def _born(self) -> Process:
+        fatal = None
+        if self._slips and not self._world.healed:
+            self._slips -= 1
+            fatal = self._world.random.randrange(1, self._world.random.choice((40, 400)))
+        process = Process(self._world, fatal)
+        process.start()
+        return process
 
 
-def _closed(row: InboxRow | OutboxRow) -> bool:
-    return row.state in ("done", "dead", "sent", "unsure")
-
-
-async def _judge(platform: Platform, process: Process) -> Outcome:
-    came = [row for row in await process.ledger.rows(Query("in", limit=1000)) if isinstance(row, InboxRow)]
-    went = [row for row in await process.ledger.rows(Query("out", limit=1000)) if isinstance(row, OutboxRow)]
-    answers = [row for row in went if row.draft.purpose == "reply"]
-    _every_message_is_answered_once(platform, came, answers)
-    for row in went:
-        _an_answer_is_shown_once(platform, row)
-    _chats_are_in_order(platform, came, went)
-    told = {row.key.split(":")[1] for row in went if row.draft.purpose == "notice"}
-    unsure = [row for row in answers if row.state == "unsure"]
-    if unsure and not told:
-        raise Broken(f"{[row.key for row in unsure]} are unsure, and the owner was not told")
-    if platform.early and not platform.plan.kills:
-        raise Broken(f"sent before the platform's time: {platform.early}")
-    for message in came:
-        passed = {station.station for station in await process.timeline.timeline(message.id)}
-        if not {"received", "adopted", "model", "written", "done"} <= passed:
-            raise Broken(f"{message.id} has a story with gaps: {sorted(passed)}")
-    return Outcome(platform.plan, len(answers), len(unsure))
-
-
-def _every_message_is_answered_once(platform: Platform, came: list[InboxRow], answers: list[OutboxRow]) -> None:
-    if sorted(row.event.id for row in came) != sorted(event.id for event in platform.updates):
-        raise Broken("a message was lost or taken twice")
-    if any(row.state != "done" for row in came):
-        raise Broken(f"not answered: {[(row.event.id, row.state, row.why) for row in came if row.state != 'done']}")
-    if sorted(row.key for row in answers) != sorted(f"out:{row.id}" for row in came):
-        raise Broken("an answer is missing, or there are two")
-
-
-def _an_answer_is_shown_once(platform: Platform, row: OutboxRow) -> None:
-    shown = [each for each in platform.shown if each.key == row.key]
-    if len(shown) > 1:
-        raise Broken(f"{row.key} was shown {len(shown)} times ({row.state})")
-    if row.state == "dead" or (row.state == "unsure" and platform.plan.idempotent):
-        raise Broken(f"{row.key} is {row.state}: {row.reason}")
-    if row.state == "sent" and (len(shown) != 1 or shown[0].id != row.platform_id):
-        raise Broken(f"{row.key} is said to be sent and is not there")
-    for each in shown:
-        if (each.chat, each.thread) != row.lane or each.text.removeprefix("<i>") != row.draft.text:
-            raise Broken(f"{row.key} went to {each.chat}/{each.thread}")
-
-
-def _chats_are_in_order(platform: Platform, came: list[InboxRow], went: list[OutboxRow]) -> None:
-    place = {row.key: row.place for row in went}
-    seq = {f"out:{row.id}": row.seq for row in came}
-    lanes: dict[tuple[str, str], list[str]] = {}
-    for each in platform.shown:
-        lanes.setdefault((each.chat, each.thread), []).append(each.key)
-    for lane, keys in lanes.items():
-        if [place[key] for key in keys] != sorted(place[key] for key in keys):
-            raise Broken(f"{lane} got its messages in another order than they were written")
-        answers = [seq[key] for key in keys if key in seq]
-        if platform.plan.mode == "followup" and answers != sorted(answers):
-            raise Broken(f"{lane} got its answers in another order than its messages came")
+def _times(random: Random, plan: Plan) -> list[float]:
+    """When somebody says something: alone, or in a burst."""
+    times: list[float] = []
+    while len(times) < plan.messages:
+        at = random.random() * BUSY_S * 0.7
+        count = random.randint(2, 5) if random.random() < plan.bursts else 1
+        times += [at + random.random() * 0.4 for _ in range(count)]
+    return times

@@ -1,45 +1,31 @@
-"""A small world under a clock of its own: people, a platform with faults, a disk, and processes that are killed.
-
-Everything random comes from one seed, so a schedule that fails fails again.
-"""
+"""A small world: people, strangers among them, and a platform with faults. Everything random comes from one seed."""
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from random import Random
-from typing import TypeVar
+from typing import Final, get_args
 
-import garra.io.store.db
-from garra.core.errors import Unavailable
-from garra.core.lanes import Mode
-from garra.io.store.db import Connection, explained, statements
+from garra.core.lanes import Mode, Overflow
 from garra.sdk.channel import Address, Inbound, Limits, Outbound, Pulse, Receive, Sender, SendFailed
-from garra.testing.clock import ManualClock
+from garra.sdk.ports import Clock
+from tests.simulation.life import Life
 
-T = TypeVar("T")
-
-MODES: tuple[Mode, ...] = ("followup", "collect", "interrupt", "steer")
-CHANNEL, ACCOUNT, OWNER = "sim", "main", "owner"
-
-
-def blank() -> bytes:
-    """An empty database with every migration gone."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    for step in sorted((Path(garra.io.store.db.__file__).parent / "migrations").glob("*.sql")):
-        for statement in statements(step.read_text()):
-            connection.execute(statement)
-    data = connection.serialize()
-    connection.close()
-    return data
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+OVERFLOWS: Final[tuple[Overflow, ...]] = get_args(Overflow)
+CHANNEL, ACCOUNT, OWNER = "sim", "default", "owner"
+STRANGER: Final = "Zz"
+"""What every word of a stranger begins with."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How bad a world is; each a chance from 0 to 1."""
+    """How bad a world is: chances from 0 to 1, and how many of each.
+
+    `kills` come at some time, `slips` in the middle of some step; `calls` is how often a model calls a tool, `fails`
+    how often it fails.
+    """
 
     lost: float
     passing: float
@@ -49,12 +35,25 @@ class Plan:
     duplicate: float
     reorder: float
     markup: float
+    calls: float
+    fails: float
     kills: int
+    slips: int
     cuts: float
     idempotent: bool
     chats: int
     messages: int
+    groups: float
+    strangers: float
+    bursts: float
+    stops: float
     mode: Mode
+    overflow: Overflow
+    cap: int
+    quiet_ms: int
+    debounce_ms: int
+    shared: bool
+    models: int
 
     @classmethod
     def of(cls, random: Random) -> Plan:
@@ -70,79 +69,26 @@ class Plan:
             duplicate=chance(0.5),
             reorder=chance(0.5),
             markup=chance(0.3),
-            kills=random.choice((0, 1, 1, 2, 3)),
+            calls=chance(0.7),
+            fails=chance(0.2),
+            kills=random.choice((0, 0, 1, 1, 2)),
+            slips=random.choice((0, 0, 1, 2, 3)),
             cuts=random.choice((0.0, 0.5)),
             idempotent=random.random() < 0.3,
             chats=random.randint(1, 3),
             messages=random.randint(1, 8),
+            groups=chance(1.0),
+            strangers=chance(0.3),
+            bursts=chance(1.0),
+            stops=chance(0.3),
             mode=random.choice(MODES),
+            overflow=random.choice(OVERFLOWS),
+            cap=random.choice((1, 2, 20, 20)),
+            quiet_ms=random.choice((0, 300)),
+            debounce_ms=random.choice((0, 500)),
+            shared=random.random() < 0.2,
+            models=random.choice((1, 2)),
         )
-
-
-class Disk:
-    """What is written, and what of it would survive a power cut."""
-
-    def __init__(self, image: bytes) -> None:
-        self.image = image  # everything that is committed
-        self.safe = image  # as of the last commit with synchronous=FULL
-
-
-class Killed(asyncio.CancelledError):
-    """The process is gone."""
-
-
-class Store:
-    """One process's database on a disk, as `domains.delivery.store.Store`; slow, full, and gone with its process."""
-
-    def __init__(self, disk: Disk, clock: ManualClock, random: Random, plan: Plan) -> None:
-        self.dead = False
-        self.healed = False
-        self._disk, self._clock, self._random, self._plan = disk, clock, random, plan
-        self._connection = sqlite3.connect(":memory:", isolation_level=None)
-        self._connection.deserialize(disk.image)
-        self._lock = asyncio.Lock()
-
-    async def write(self, work: Callable[[Connection], T], *, durable: bool = False) -> T:
-        async with self._lock:
-            await self._pause()
-            if not self.healed and self._random.random() < self._plan.full:
-                raise Unavailable("the disk is full", retryable=True)
-            value = self._commit(work)
-            if durable:
-                self._disk.safe = self._connection.serialize()
-        await self._pause()
-        return value
-
-    async def read(self, work: Callable[[Connection], T]) -> T:
-        await self._pause()
-        return work(self._connection)
-
-    def _commit(self, work: Callable[[Connection], T]) -> T:
-        connection = self._connection
-        connection.execute("BEGIN")
-        try:
-            value = work(connection)
-        except sqlite3.Error as error:
-            connection.execute("ROLLBACK")
-            raise explained(error, Path("sim")) from error
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
-        return value
-
-    async def _pause(self) -> None:
-        slow = not self.healed and self._random.random() < self._plan.slow
-        await self._clock.sleep(self._random.random() * 0.5 if slow else 0)
-        if self.dead:
-            raise Killed
-
-    def end(self, *, power_cut: bool) -> None:
-        """The process dies; with a power cut only what was synced is left."""
-        self.dead = True
-        self._disk.image = self._disk.safe if power_cut else self._connection.serialize()
-        self._disk.safe = self._disk.image
-        self._connection.close()
 
 
 @dataclass
@@ -161,7 +107,7 @@ class Shown:
 class Platform:
     """The network: what people said, what it has handed over, and what is shown in its chats."""
 
-    clock: ManualClock
+    clock: Clock
     random: Random
     plan: Plan
     updates: list[Inbound] = field(default_factory=list)
@@ -173,10 +119,20 @@ class Platform:
     early: list[str] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def say(self, chat: str, thread: str, text: str) -> None:
-        number = str(len(self.updates) + 1)
-        address = Address(CHANNEL, ACCOUNT, chat, "group" if thread else "direct", thread)
-        self.updates.append(Inbound(number, "message", address, Sender(f"u{chat}"), text))
+    def say(self) -> None:
+        """Somebody says something: a friend or a stranger, alone with the bot or in a group, to it or not."""
+        random, plan = self.random, self.plan
+        number = len(self.updates) + 1
+        chat = random.randrange(plan.chats)
+        group, strange = random.random() < plan.groups, random.random() < plan.strangers
+        mentioned = not group or random.random() < 0.6
+        who = f"{'x' if strange else 'u'}{chat}"
+        address = Address(CHANNEL, ACCOUNT, who, "direct")
+        if group:
+            address = Address(CHANNEL, ACCOUNT, f"g{chat}", "group", random.choice(("", "", "t1", "t2")))
+        mark = STRANGER if strange else "q" if mentioned else "o"
+        text = "/stop" if random.random() < plan.stops else f"{mark}{number}"
+        self.updates.append(Inbound(str(number), "message", address, Sender(who, who), text, mentioned=mentioned))
         self.arrived.set()
 
     def batch(self) -> list[tuple[int, Inbound]]:
@@ -209,17 +165,17 @@ class Platform:
 class Line:
     """One process's channel to the platform."""
 
-    def __init__(self, platform: Platform) -> None:
+    def __init__(self, platform: Platform, life: Life) -> None:
         self.limits = Limits(
-            text=200, formats=("html", "plain"), per_second=30, per_chat_s=0.2, idempotent=platform.plan.idempotent
+            text=1000, formats=("html", "plain"), per_second=30, per_chat_s=0.2, idempotent=platform.plan.idempotent
         )
-        self.dead = False
-        self._platform = platform
+        self._platform, self._life = platform, life
 
     async def run(self, receive: Receive, pulse: Pulse) -> None:
         """Poll for ever; the cursor moves behind what was received."""
         platform = self._platform
         while True:
+            self._life.go_on()
             batch = platform.batch()
             if not batch:
                 platform.arrived.clear()
@@ -227,14 +183,15 @@ class Line:
                 continue
             for _, event in batch:
                 await receive(event)
-                self._alive()
+                self._life.go_on()
             platform.cursor = max(platform.cursor, max(at for at, _ in batch) + 1)
 
     async def send(self, message: Outbound) -> str:
-        platform, plan = self._platform, self._platform.plan
+        platform, plan, life = self._platform, self._platform.plan, self._life
+        life.go_on()
         began = platform.clock.monotonic()
         await platform.clock.sleep(platform.random.random() * 0.3)
-        self._alive()
+        life.go_on()
         if platform.silent_since < began < platform.silent_until:
             platform.early.append(message.key)
         if platform.chance(plan.wait):
@@ -249,12 +206,9 @@ class Line:
         if platform.chance(plan.lost / 2):
             raise SendFailed("unsure", "cut before it was read")
         number = platform.show(message)
+        life.go_on()
         await platform.clock.sleep(platform.random.random() * 0.2)
-        self._alive()
+        life.go_on()
         if platform.chance(plan.lost / 2):
             raise SendFailed("unsure", "cut before the answer")
         return number
-
-    def _alive(self) -> None:
-        if self.dead:
-            raise Killed
