@@ -218,7 +218,7 @@ class Pulse(Protocol):
         ...
 
     def connected(self, me: Identity) -> None:
-        """The link is up. It comes before the first event is received, since an event is known again by who heard it."""
+        """The link is up. Told before the first event is received: an event is known again by who heard it."""
         ...
 
     def note(self, line: str) -> None:
