@@ -257,4 +257,4 @@ def test_old_keys_are_read_as_todays(here: Installation) -> None:
     assert (config.gateway.bind, config.gateway.reload.mode) == ("lan", "hybrid")
     assert config.gateway.auth.token is not None
     assert "stands at gateway.auth.token now" in said(found)["gateway.token"]
-    assert config.tools.media == {"audio": {"x": 1}}
+    assert config.tools.media.audio.model_extra == {"x": 1}
