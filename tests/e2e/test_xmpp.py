@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.outcome import outcome
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
 from tests.e2e.xmppd import PASSWORD, ROOMS, Person, Prosody, house
 
@@ -38,7 +39,7 @@ class Net:
         async with asyncio.timeout(30):
             while True:
                 _, out, _ = await self.program.run("channels", "status")
-                if "connected" in out:
+                if any(line.startswith("xmpp/") and "connected" in line for line in out.splitlines()):
                     return
                 await asyncio.sleep(0.3)
 
@@ -59,7 +60,7 @@ async def network(folder: Path, **channel: Any) -> AsyncIterator[Net]:
             "security": "none",
             **channel,
         }
-        more = {"channels": {"xmpp": own}, "messages": {"inbound": {"debounceMs": 0}}}
+        more = {"channels": {"xmpp": own}, "messages": {"inbound": {"debounceMs": 0}, "queue": {"mode": "followup"}}}
         program = await stack.enter_async_context(resident(folder, model.url, more))
         net = Net(server, program, model, stack)
         await net.open()
@@ -115,11 +116,18 @@ async def test_killed_and_started_again_each_message_is_answered_once(tmp_path: 
                 net.program.kill()
                 await net.program.gone()
                 await net.program.start()
-        wanted = [f"message number {number}." for number in range(8)]
-        await ann.until(lambda p: all(any(one in text for text in p.said(BOT)) for one in wanted), 40)
-        await asyncio.sleep(2)
+        # What was with the server at the moment of a kill may have arrived: it is shown as unsure, and not sent again.
+        async with asyncio.timeout(60):
+            while sum(await outcome(net.program)) < 8:  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.5)
+        sent, unsure = await outcome(net.program)
+        assert sent + unsure == 8
+        await asyncio.sleep(1)
+        answers = [text for text in ann.said(BOT) if "message number" in text]
+        assert sent <= len(answers) <= 8
+        assert len(set(answers)) == len(answers)
         ids = [str(stanza["id"]) for stanza in ann.stanzas if stanza["body"]]
-        assert len(set(ids)) == len([text for text in ann.said(BOT) if "message number" in text]) == 8
+        assert len(set(ids)) == len(ids)
 
 
 async def test_a_server_that_dies_is_entered_again(tmp_path: Path) -> None:
