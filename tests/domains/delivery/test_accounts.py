@@ -54,6 +54,17 @@ def test_an_account_without_a_credential_is_not_configured() -> None:
     assert not one({"enabled": False}).enabled
 
 
+def test_an_account_that_needs_two_credentials_says_which_one_is_missing() -> None:
+    other = {"type": "string", "secret": True, "unique": True, "description": "the other token, xapp-…"}
+    schema = {**SCHEMA, "properties": {**SCHEMA["properties"], "appToken": other}}
+    (half,) = setups("toy", {"botToken": "1:a"}, schema, Outside())
+    assert (half.configured, half.fault) == (True, "its appToken is missing: the other token, xapp-…")
+    (whole,) = setups("toy", {"botToken": "1:a", "appToken": "xapp"}, schema, Outside())
+    assert (whole.configured, whole.fault) == (True, "")
+    (neither,) = setups("toy", {"dmPolicy": "open"}, schema, Outside())
+    assert (neither.configured, neither.fault) == (False, "")
+
+
 def test_a_credential_comes_from_the_environment_or_a_file() -> None:
     assert one({}, env={"BOT_TOKEN": "9:e "}).account.settings["botToken"] == Secret("9:e")
     filed = one({"tokenFile": "/x"}, read=lambda path: f"{path}:token\n")

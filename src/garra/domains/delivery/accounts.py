@@ -145,7 +145,11 @@ class _Reading:
                 text, sources[key], fault = "", "file", error.message
             if "." not in key or text:
                 _put(settings, key, Secret(text))
-        configured = not self.needed or any(sources[key] != "none" for key in self.needed)
+        missing = [key for key in self.needed if sources[key] == "none"]
+        configured = not self.needed or len(missing) < len(self.needed)
+        if configured and missing and not fault:
+            about = self.marked[missing[0]].get("description", "a credential")
+            fault = f"its {missing[0]} is missing: {about}"
         shown = str(own.get("name") or (self.section.get("name") if name == DEFAULT else "") or "")
         return Setup(self.channel, Account(name, settings), enabled, configured, fault, shown, sources=sources)
 
