@@ -155,7 +155,8 @@ async def test_a_room_it_was_the_first_to_enter_is_remembered_as_well() -> None:
         ann.tell(ROOM, "garra: alone")
         again = Heard()
         async with link(place.bot(cursor), again):
-            await again.until(lambda h: h.said == ["alone"])
+            await again.until(lambda h: bool(h.said))
+        assert again.said == ["alone"]
 
 
 async def test_where_a_room_hides_people_they_are_known_by_its_marks() -> None:
