@@ -77,7 +77,10 @@ class Lines:
         await desk.worker.begin(_Call(path, lambda: desk.create(path, data)))
 
     async def load(self, path: Path) -> bytes:
-        """The whole file. A torn last line is cut off, from the file too. Raises NotFound or Unavailable."""
+        """The whole file. A torn last line is cut off, from the file too. Raises NotFound or Unavailable.
+
+        What is read is on the disk, also what a process wrote that died before its sync: more may follow from it.
+        """
         desk = self._desk(path)
         return cast(bytes, await desk.worker.begin(_Call(path, lambda: desk.load(path))))
 
@@ -190,7 +193,9 @@ class _Desk:
 
     def load(self, path: Path) -> bytes:
         try:
-            mend(self._descriptor(path, make=False))
+            opened = self._descriptor(path, make=False)
+            mend(opened)
+            os.fdatasync(opened)
         except OSError as error:
             if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
                 raise
