@@ -142,6 +142,21 @@ async def test_a_burst_that_was_under_way_is_one_turn_again(tmp_path: Path) -> N
         assert [(await h.row(row)).why for row in rows] == ["answered"] * 2
 
 
+async def test_a_message_that_came_too_late_for_its_burst_is_answered_by_itself(tmp_path: Path) -> None:
+    """It was meant for the turn, and the process died before it knew that the turn had begun without it."""
+    async with house(tmp_path, echo, started=False) as h:
+        first = (await stored(h, [("one", "")]))[0]
+        late = (await stored(h, [("two", first)]))[0]
+        event = (await h.row(first)).event
+        await h.sessions.ensure(KEY, agent_id="main", cwd="/")
+        meta = {"idempotencyKey": f"{first}:user", "provenance": {"messages": [{"id": event.id}]}}
+        await (await h.sessions.transcript(KEY)).append(User((Text("one"),), 0, meta))
+    async with house(tmp_path, echo) as h:
+        await h.idle()
+        assert h.channel.words() == ["re: one", "re: two"]
+        assert (await h.row(late)).why == "answered"
+
+
 async def test_what_a_turn_asked_is_asked_again_as_it_was(tmp_path: Path) -> None:
     """A group's history went into the stored prompt; a restart does not lose it."""
     async with house(tmp_path, hanging) as h:

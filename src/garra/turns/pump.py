@@ -153,8 +153,11 @@ class Pump:
     async def _resume(self, key: SessionKey, rows: Mapping[str, list[InboxRow]], all_begun: asyncio.Event) -> None:
         """One task for each turn, begun in this order; the messages that another turn had taken end with it."""
         found = await self._standing(key, list(rows))
+        rows = {each.run_id: await self._asked(each, rows[each.run_id]) for each in found}
         for each in found:
-            name = f"message {rows[each.run_id][0].id}"
+            name = f"run {each.run_id}"
+            if not rows[each.run_id]:
+                continue
             if not each.led_by:
                 begun = asyncio.Event()
                 joined = [row for other in found if other.led_by == each.run_id for row in rows[other.run_id]]
@@ -163,6 +166,12 @@ class Pump:
             elif each.led_by not in rows:
                 self._ports.spawn(self._joined(rows[each.run_id]), name)
         all_begun.set()
+
+    async def _asked(self, found: Found, rows: Sequence[InboxRow]) -> list[InboxRow]:
+        """Those of a turn's messages that it had taken; one that came too late for it is taken up by itself."""
+        for row_id in [row.id for row in rows if not found.holds(row.event.id)]:
+            await self._surely(functools.partial(self._hand.release, row_id))
+        return [row for row in rows if found.holds(row.event.id)]
 
     async def _again(
         self, rows: Sequence[InboxRow], joined: Sequence[InboxRow], found: Found, begun: asyncio.Event

@@ -16,7 +16,8 @@ from garra.turns.answers import words
 class Found:
     """One turn. `text` is what it asked, where that is stored. `over`: it had come to its end, and said `answer`.
 
-    `led_by` names the run that had taken its words, where it was not its own.
+    `asked` are the platform's ids of the messages that its stored words are made of. `led_by` names the run that had
+    taken its words, where it was not its own.
     """
 
     run_id: str
@@ -25,6 +26,11 @@ class Found:
     over: bool = False
     answer: tuple[str, ...] = ()
     led_by: str = ""
+    asked: frozenset[str] = frozenset()
+
+    def holds(self, event_id: str) -> bool:
+        """Whether this message is one of those; where nothing is stored, all that were meant for it are."""
+        return not self.asked or event_id in self.asked
 
 
 @dataclass(slots=True)
@@ -36,6 +42,7 @@ class _Reading:
     texts: dict[str, str] = field(default_factory=dict)
     answers: dict[str, list[str]] = field(default_factory=dict)
     leaders: dict[str, str] = field(default_factory=dict)
+    asked: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def hear(self, message: Message) -> None:
         match message:
@@ -43,6 +50,7 @@ class _Reading:
                 run_id = str(message.meta.get("idempotencyKey", "")).removesuffix(":user")
                 if run_id in self.ids:
                     self.texts[run_id] = message.text
+                    self.asked[run_id] = _asked(message)
                     if run_id not in self.open:
                         self.open.append(run_id)
             case Assistant() if self.open and ends(message):
@@ -72,7 +80,15 @@ def _found(reading: _Reading, key: SessionKey, run_id: str) -> Found:
     leader = reading.leaders.get(run_id, run_id)
     over = run_id not in reading.open and run_id in reading.answers
     answer = tuple(text for text in reading.answers.get(run_id, ()) if text) if over else ()
-    return Found(run_id, key, reading.texts.get(run_id, ""), over, answer, "" if leader == run_id else leader)
+    asked = reading.asked.get(run_id, frozenset())
+    return Found(run_id, key, reading.texts.get(run_id, ""), over, answer, "" if leader == run_id else leader, asked)
+
+
+def _asked(message: User) -> frozenset[str]:
+    """The messages that made a prompt, as its provenance names them."""
+    told = message.meta.get("provenance")
+    rows = told.get("messages") if isinstance(told, Mapping) else None
+    return frozenset(str(row["id"]) for row in rows or () if isinstance(row, Mapping) and "id" in row)
 
 
 def ends(message: Assistant) -> bool:
