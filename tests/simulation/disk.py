@@ -44,9 +44,12 @@ class File:
 
 @dataclass
 class Disk:
-    """What is written, and what of it would survive a power cut. `slow` and `full` are chances from 0 to 1."""
+    """What is written, and what of it would survive a power cut: `safe` of the database, and the synced part of each
+    file. `slow` and `full` are chances from 0 to 1.
+    """
 
     image: bytes
+    safe: bytes
     random: Random
     clock: Clock
     slow: float = 0.0
@@ -75,13 +78,15 @@ class Disk:
 
 
 class Store(Database):
-    """One process's database: as `io.store.db.Database`, one write at a time, gone with its process."""
+    """One process's database: as `io.store.db.Database`, one write at a time, gone with its process.
+
+    A commit with `durable` syncs all before it; what only a dead process committed may still be lost.
+    """
 
     def __init__(self, disk: Disk, life: Life, *, cuts: bool) -> None:
         self._disk, self._life, self._cuts = disk, life, cuts
         self._db = sqlite3.connect(":memory:", isolation_level=None)
         self._db.deserialize(disk.image)
-        self._safe = disk.image  # as of the last commit with synchronous=FULL
         self._turn = asyncio.Lock()
 
     async def open(self) -> None:
@@ -94,7 +99,7 @@ class Store(Database):
                 raise Unavailable("the disk is full", retryable=True)
             value = self._done(work)
             if durable and self._cuts:
-                self._safe = self._db.serialize()
+                self._disk.safe = self._db.serialize()
         await self._disk.step(self._life)
         return value
 
@@ -133,7 +138,7 @@ class Store(Database):
 
     def end(self, *, power_cut: bool) -> None:
         """The process is dead; with a power cut only what was synced is left."""
-        self._disk.image = self._safe if power_cut else self._db.serialize()
+        self._disk.image = self._disk.safe if power_cut else self._db.serialize()
         self._db.close()
 
 
@@ -219,7 +224,7 @@ class Files(Lines):
         if file is None:
             raise NotFound(f"{path} does not exist")
         file.data = _whole(file.data)
-        file.synced = min(file.synced, len(file.data))
+        file.synced = len(file.data)
         return file.data
 
 

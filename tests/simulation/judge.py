@@ -121,9 +121,10 @@ class Judge:
             case "answered":
                 return TURN, 1, 1
             case "failed":
-                return ALWAYS | {"written"}, 0, 1
+                return {"received", "written", "done"}, 0, 1
             case "joined" if self._dies:
-                return ALWAYS | {"adopted"}, 0 if "failed" in whys else 1, 1
+                led_on = whys.isdisjoint(("failed", "stopped", "interrupted"))
+                return ALWAYS | {"adopted"}, 1 if led_on else 0, 1
             case "stopped" if any(_text(each) == "/stop" for each in self.came):
                 return ALWAYS, 0, 1
             case "interrupted" if plan.mode == "interrupt":
@@ -135,7 +136,8 @@ class Judge:
         if isinstance(row.event, Inbound) and row.why == "not-mentioned":
             return
         said = [out.key for out in self.replies if out.key.startswith(f"out:{row.id}:")]
-        if len(said) != 1 or not self.stories[row.id] >= ALWAYS | {"written"}:
+        needed = ALWAYS | {"written"} if row.why != "failed" else {"received", "written", "done"}
+        if len(said) != 1 or not self.stories[row.id] >= needed:
             raise Broken(f"/stop {row.id} ({row.why}) was answered by {said}: {sorted(self.stories[row.id])}")
 
     def _in_order(self) -> None:

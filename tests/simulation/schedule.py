@@ -76,7 +76,7 @@ def run(seed: int, platform: type[Platform] = Platform) -> Outcome:
 
 async def _schedule(random: Random, plan: Plan, network: type[Platform], faults: list[str]) -> Outcome:
     clock = loop.Clock(asyncio.get_running_loop())
-    disk = Disk(_blank(), random, clock, slow=plan.slow, full=plan.full)
+    disk = Disk(_blank(), _blank(), random, clock, slow=plan.slow, full=plan.full)
     world = World(plan, random, disk, network(clock, random, plan), Provider(clock, random, plan), itertools.count(1))
     story = Story(world, faults)
     await story.busy()
