@@ -11,6 +11,7 @@ import pytest
 from garra.core.messages import Message, ToolCall, Usage, User
 from garra.testing.model import Says, calls, says
 from garra.testing.tools import forever
+from garra.turns.bursts import Bursts
 from tests.turns.house import config, echo, house
 
 
@@ -238,3 +239,25 @@ async def test_a_group_member_with_more_rights_does_not_lend_them(tmp_path: Path
 def working_in_group(messages: tuple[Message, ...]) -> Says:
     last = messages[-1]
     return calls("slow") if isinstance(last, User) and last.text.endswith("work") else says(f"re: {last.text}")
+
+
+async def test_who_leads_a_burst_stands_in_line_before_it_enters() -> None:
+    """Its adoption may take long; who comes later does not go before it."""
+    bursts: Bursts[str, None] = Bursts()
+    first = bursts.lead(("chat",), "kind", "first", 0.0)
+    order: list[str] = []
+
+    async def later() -> None:
+        async with bursts.enter(("chat",)):
+            order.append("later")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(later())
+        await asyncio.sleep(0)
+        async with bursts.enter(("chat",), first):
+            order.append("first")
+    assert order == ["first", "later"]
+    given_up = bursts.lead(("chat",), "kind", "never", 0.0)
+    bursts.leave(("chat",), given_up)
+    bursts.leave(("chat",), given_up)
+    assert len(bursts) == 0

@@ -36,8 +36,9 @@ class Burst(Generic[T, R]):
 
 @dataclass(eq=False, slots=True)
 class _Lane(Generic[T, R]):
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    users: int = 0
+    """`line` are those who hold the lane (the first) and who wait for it, each with what tells them."""
+
+    line: dict[object, asyncio.Event] = field(default_factory=dict)
     open: Burst[T, R] | None = None
 
 
@@ -75,29 +76,44 @@ class Bursts(Generic[T, R]):
             lane.open = None
 
     def lead(self, key: tuple[str, ...], kind: object, item: T, quiet_s: float) -> Burst[T, R]:
-        """A new burst, open from now on; enter the lane to wait for its end."""
+        """A new burst, open from now on, with its place in the lane; `enter` to wait for both, or `leave`."""
         self.close(key)
         loop = asyncio.get_running_loop()
         burst: Burst[T, R] = Burst(kind, [item], quiet_s, loop.create_future(), began=loop.time())
+        lane = self._stand(key, burst)
         if quiet_s > 0:
-            self._lanes.setdefault(key, _Lane()).open = burst
+            lane.open = burst
             self._wind(burst, quiet_s)
         else:
             burst.closed.set()
         return burst
 
     @asynccontextmanager
-    async def enter(self, key: tuple[str, ...]) -> AsyncIterator[None]:
-        """Hold the lane; those who come later wait, in order."""
-        lane = self._lanes.setdefault(key, _Lane())
-        lane.users += 1
+    async def enter(self, key: tuple[str, ...], place: object = None) -> AsyncIterator[None]:
+        """Hold the lane; those who come later wait, in order. `place` is a burst that stands in it already."""
+        place = place or object()
+        lane = self._stand(key, place)
         try:
-            async with lane.lock:
-                yield
+            await lane.line[place].wait()
+            yield
         finally:
-            lane.users -= 1
-            if lane.users == 0 and lane.open is None:
-                self._lanes.pop(key, None)
+            self.leave(key, place)
+
+    def leave(self, key: tuple[str, ...], place: object) -> None:
+        """Give up a place; the next one holds the lane. Harmless when it is given up already."""
+        lane = self._lanes.get(key)
+        if lane is None or lane.line.pop(place, None) is None:
+            return
+        if lane.line:
+            next(iter(lane.line.values())).set()
+        elif lane.open is None or lane.open is place:
+            del self._lanes[key]
+
+    def _stand(self, key: tuple[str, ...], place: object) -> _Lane[T, R]:
+        lane = self._lanes.setdefault(key, _Lane())
+        lane.line.setdefault(place, asyncio.Event())
+        next(iter(lane.line.values())).set()
+        return lane
 
     async def settle(self, key: tuple[str, ...], burst: Burst[T, R]) -> list[T]:
         """Wait until the burst has ended; all that belongs to it."""

@@ -201,9 +201,10 @@ class Kernel:
         burst = self._bursts.lead(key, kind, spoken, quiet)
         try:
             await self._adopt(spoken, spoken)
-            async with self._bursts.enter(key):
+            async with self._bursts.enter(key, burst):
                 going = await self._submit(await self._bursts.settle(key, burst))
         except BaseException as error:
+            self._bursts.leave(key, burst)
             _abandon(burst, error)
             raise
         try:
