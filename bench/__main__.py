@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from bench import crowds, floor, starts, turns
+from bench import chats, crowds, floor, starts, turns
 from bench.figures import Book
 from bench.ground import Ground, model
 from bench.products import HERE, STATE, Product, read
@@ -29,9 +29,14 @@ TESTS: Mapping[str, tuple[Test, int]] = {
     "rpc": (crowds.rpc, 4),
     "conns": (crowds.conns, 1_000),
     "load": (turns.load, 6),
+    "chats": (chats.chats, 10),
     "floor": (floor.calls, 200),
+    "soak": (chats.soak, 5_000),
 }
 """Each test and how often it does what it does."""
+
+BY_NAME = frozenset({"soak"})
+"""Tests that are long, and run only when they are named."""
 
 OPEN_FILES = 65_536
 
@@ -54,7 +59,7 @@ def main() -> None:
     with model():
         for product in chosen:
             product.prepare(fresh=not asked.keep)
-        for name in asked.tests or TESTS:
+        for name in asked.tests or [name for name in TESTS if name not in BY_NAME]:
             test, count = TESTS[name]
             test(ground, chosen, asked.count or count)
     text = f"{_where()}\n\n{report(ground.book.rows())}\n"
@@ -65,7 +70,13 @@ def main() -> None:
 
 def _asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("tests", nargs="*", choices=[[], *TESTS], metavar="TEST", help=", ".join(TESTS))
+    parser.add_argument(
+        "tests",
+        nargs="*",
+        choices=[[], *TESTS],
+        metavar="TEST",
+        help=", ".join(TESTS) + "; without any, all but " + ", ".join(BY_NAME),
+    )
     parser.add_argument("-p", "--products", help="sections of peers.toml, with commas; all that are installed")
     parser.add_argument("-n", "--count", type=int, help="how often, instead of each test's own number")
     parser.add_argument("--garra", type=Path, default=HERE.parent / ".venv/bin/garra", help="the command to measure")

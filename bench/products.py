@@ -30,14 +30,20 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One section of peers.toml."""
+    """One section of peers.toml. `folder` is its state folder's name, where it is not the section's."""
 
     name: str
     settings: Mapping[str, Any]
+    folder: str = ""
 
     @property
     def state(self) -> Path:
-        return STATE / self.name
+        return STATE / (self.folder or self.name)
+
+    def beside(self, what: str) -> Product:
+        """The same with a state folder of its own."""
+        folder = f"{self.name}-{what}"
+        return Product(self.name, _filled(self.settings, {str(self.state): str(STATE / folder)}), folder)
 
     @property
     def installed(self) -> bool:
@@ -75,17 +81,19 @@ class Product:
 def read(path: Path, places: Mapping[str, str]) -> dict[str, Product]:
     """The products of a file; `{name}` of `places` and `{state}` are filled in. Unknown ones stay as they are."""
     table = tomllib.loads(path.read_text())
+    words = {"{" + name + "}": place for name, place in places.items()}
     return {
-        name: Product(name, _filled(settings, {**places, "state": str(STATE / name)}))
+        name: Product(name, _filled(settings, {**words, "{state}": str(STATE / name)}))
         for name, settings in table.items()
     }
 
 
 def _filled(value: Any, places: Mapping[str, str]) -> Any:
+    """`value` with each word of `places` replaced wherever it stands in a text."""
     if isinstance(value, str):
-        for name, place in places.items():
-            value = value.replace("{" + name + "}", place)
+        for word, place in places.items():
+            value = value.replace(word, place)
         return value
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _filled(item, places) for key, item in value.items()}
     return [_filled(item, places) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Grow the stored transcript of session "big": python -m bench.synth KIND STATE COUNT
+"""Grow the stored transcript of session "big": python -m bench.synth KIND STATE COUNT [KEY]
 
 The session exists already (one turn was made in it) and the gateway is stopped.
 """
@@ -44,16 +44,16 @@ def chain(leaf: str | None, count: int) -> list[dict[str, Any]]:
     return entries
 
 
-def garra(state: Path, count: int) -> None:
+def garra(state: Path, count: int, key: str) -> None:
     folder = state / "home/.garra/agents/main/sessions"
-    ident = json.loads((folder / "sessions.json").read_text())[KEY]["sessionId"]
+    ident = json.loads((folder / "sessions.json").read_text())[key]["sessionId"]
     path = folder / f"{ident}.jsonl"
     leaf = json.loads(path.read_text().splitlines()[-1])["id"]
     with path.open("a") as lines:
         lines.writelines(json.dumps(entry) + "\n" for entry in chain(leaf, count))
 
 
-def nanobot(state: Path, count: int) -> None:
+def nanobot(state: Path, count: int, _: str) -> None:
     key = f"websocket:{uuid.uuid5(uuid.NAMESPACE_URL, 'big')}"
     every = (state / "home/.nanobot/sessions").rglob("*.jsonl")
     path = next(path for path in every if json.loads(path.open().readline()).get("key") == key)
@@ -64,12 +64,12 @@ def nanobot(state: Path, count: int) -> None:
             lines.write(json.dumps(line) + "\n")
 
 
-def openclaw(state: Path, count: int) -> None:
+def openclaw(state: Path, count: int, key: str) -> None:
     db = sqlite3.connect(state / "home/.openclaw/agents/main/agent/openclaw-agent.sqlite")
     db.execute("PRAGMA busy_timeout = 10000")
     db.create_function("octet_length", 1, _octets, deterministic=True)
     one = "SELECT current_session_id FROM session_nodes WHERE session_key = ?"
-    (ident,) = db.execute(one, (KEY,)).fetchone()
+    (ident,) = db.execute(one, (key,)).fetchone()
     (last,) = db.execute("SELECT max(seq) FROM transcript_events WHERE session_id = ?", (ident,)).fetchone()
     index = "SELECT leaf_event_id, active_event_count, active_message_count FROM session_transcript_index_state"
     leaf, events, messages = db.execute(f"{index} WHERE session_id = ?", (ident,)).fetchone()
@@ -95,8 +95,8 @@ def _octets(value: str | bytes | None) -> int | None:
     return len(value.encode() if isinstance(value, str) else value) if value is not None else None
 
 
-KINDS: Mapping[str, Callable[[Path, int], None]] = {"garra": garra, "nanobot": nanobot, "openclaw": openclaw}
+KINDS: Mapping[str, Callable[[Path, int, str], None]] = {"garra": garra, "nanobot": nanobot, "openclaw": openclaw}
 
 
 if __name__ == "__main__":
-    KINDS[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]))
+    KINDS[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3]), *(sys.argv[4:] or [KEY]))
