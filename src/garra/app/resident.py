@@ -41,7 +41,7 @@ from garra.gateway.methods import chat, pairing, status
 from garra.gateway.opening import Opening
 from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
-from garra.io import lock, passing
+from garra.io import heap, lock, passing
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.files import atomic
@@ -75,6 +75,7 @@ class Overrides:
 
 def serve(paths: Paths, env: Environment, overrides: Overrides) -> int:
     """Run until SIGTERM or SIGINT; gives the exit code. Raises UserError when it cannot start."""
+    heap.gather()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(paths, env, overrides))
 

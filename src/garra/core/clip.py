@@ -28,5 +28,6 @@ def clip(text: str, limit: int, hint: str = "") -> tuple[str, int]:
     head = limit * 2 // 3
     tail = limit - head
     left_out = len(text) - limit
-    note = f"\n\n… {left_out} of {len(text)} characters left out{'. ' + hint if hint else ''} …\n\n"
+    # plain ASCII: one other character would make the whole text take twice the memory
+    note = f"\n\n[{left_out} of {len(text)} characters left out here{'. ' + hint if hint else ''}]\n\n"
     return text[:head] + note + text[-tail:], left_out

@@ -32,7 +32,7 @@ __all__ = ["BORN", "Page", "Query", "Session", "Sessions", "Transcript", "entry_
 
 log = logging.getLogger(__name__)
 
-OPEN_BYTES = 48 << 20
+OPEN_BYTES = 16 << 20
 """How much of transcripts stays in memory while nobody uses them, about."""
 
 LARGE = 65_536
@@ -42,7 +42,10 @@ BORN = restore.BORN
 
 
 class Sessions:
-    """`root` is the folder of all agents; `<root>/<agent>/sessions/<id>.jsonl` are the transcripts, written by `lines`."""
+    """`root` is the folder of all agents; `<root>/<agent>/sessions/<id>.jsonl` are the transcripts.
+
+    They are written by `lines`.
+    """
 
     def __init__(
         self,

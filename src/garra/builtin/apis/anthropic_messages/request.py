@@ -35,7 +35,7 @@ class _Written:
 class Writer:
     """Writes request bodies; at most `room` bytes of histories are remembered, the sessions used last."""
 
-    def __init__(self, room: int = 24 << 20) -> None:
+    def __init__(self, room: int = 8 << 20) -> None:
         self._room = room
         self._written: OrderedDict[tuple[str, str], _Written] = OrderedDict()
         self._held = 0

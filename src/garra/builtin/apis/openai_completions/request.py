@@ -35,7 +35,7 @@ class Writer:
     At most `room` bytes are remembered, the sessions used last.
     """
 
-    def __init__(self, room: int = 24 << 20) -> None:
+    def __init__(self, room: int = 8 << 20) -> None:
         self._room = room
         self._written: OrderedDict[_Key, _Written] = OrderedDict()
         self._held = 0
