@@ -221,6 +221,44 @@ async def test_a_group_that_became_a_supergroup_is_found_again(place: Place) -> 
     assert [call.params["chat_id"] for call in place.server.asked("sendMessage")] == [-5, -1005, -1005]
 
 
+async def test_where_a_group_moved_to_is_known_after_a_restart_too(place: Place) -> None:
+    cursor, heard = MemoryCursor(), Heard()
+    notice = {**place.server.message(-6, ""), "migrate_to_chat_id": -1006}
+    notice["chat"] = {"id": -6, "type": "group", "title": "Lab"}
+    place.server.fail("sendMessage", Fault(400, "Bad Request: group chat was upgraded", migrate_to=-1005))
+    before = place.channel(cursor)
+    async with running(before, heard):
+        await before.send(outbound(Address("telegram", "default", "-5", "group"), "one"))
+        place.server.push({"message": notice})
+        place.server.say(1001, "hi")
+        await heard.until(lambda h: len(h.events) == 2)
+    again, later = place.channel(cursor), Heard()
+    async with running(again, later):
+        for chat in ("-5", "-6"):
+            await again.send(outbound(Address("telegram", "default", chat, "group"), "two", f"out:{chat}"))
+        place.server.say(1001, "there?")
+        await later.until(lambda h: "there?" in h.said)
+    assert (place.server.shown(-1005), place.server.shown(-1006)) == (["one", "two"], ["two"])
+    assert later.said.count("hi") <= 1
+    assert again.inspect()["movedChats"] == 2
+
+
+@pytest.mark.parametrize(("wanted", "heard_of"), [(None, ["own"]), ("own", ["own"]), ("all", ["own", "other"])])
+async def test_reactions_to_what_the_bot_said(place: Place, wanted: str | None, heard_of: list[str]) -> None:
+    settings: dict[str, Any] = {"reactionNotifications": wanted} if wanted else {}
+    channel, heard = place.channel(None, **settings), Heard()
+    async with running(channel, heard):
+        number = await channel.send(outbound(DM, "one"))
+        for message in (int(number), int(number) + 500):
+            who = {"chat": {"id": 1001, "type": "private"}, "user": {"id": 1001, "first_name": "Ana"}}
+            new = [{"type": "emoji", "emoji": "🔥"}]
+            reaction = {**who, "message_id": message, "date": 1, "old_reaction": [], "new_reaction": new}
+            place.server.push({"message_reaction": reaction})
+        await heard.until(lambda h: len(h.events) == 2)
+    told = [name for name, event in zip(("own", "other"), heard.events, strict=True) if isinstance(event, Inbound)]
+    assert told == heard_of
+
+
 async def test_edits_deletes_and_reactions(place: Place) -> None:
     channel = place.channel()
     number = await channel.send(outbound(DM, "one"))

@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import tomllib
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from importlib import resources
 from typing import Any
@@ -15,16 +16,18 @@ import msgspec
 from garra.builtin.channels.telegram import faults, outgoing
 from garra.builtin.channels.telegram.api import Api, Refused, Upload
 from garra.builtin.channels.telegram.codec import CHANNEL, Reader
+from garra.builtin.channels.telegram.memory import Kept, Said
 from garra.builtin.channels.telegram.outgoing import HTML, Call, Style
 from garra.builtin.channels.telegram.polling import HOLD_S, Poller
 from garra.builtin.channels.telegram.settings import settings
 from garra.builtin.channels.telegram.text import Me
-from garra.core.errors import ToolFailed
+from garra.core.errors import GarraError, ToolFailed
 from garra.sdk.channel import (
     Account,
     Address,
     Answered,
     Identity,
+    Ignored,
     Inbound,
     Limits,
     LinkRefused,
@@ -51,7 +54,7 @@ class Telegram:
         self._api = Api(ports.http, self._own.token, self._own.root, self._own.via)
         self._style = Style(self._own.link_preview)
         self._me: Me | None = None
-        self._moved: dict[str, int] = {}
+        self._kept, self._said = Kept(ports.cursor), Said()
         self._begun: dict[str, list[str]] = {}
         self.path = self._own.hook_path if self._own.hook_url else ""
         self.body_limit = _UPDATE
@@ -81,7 +84,7 @@ class Telegram:
             await self._hooked(pulse)
         poller = Poller(
             self._api,
-            self._ports.cursor,
+            self._kept,
             self._ports.clock,
             self._own.kinds,
             lambda update: self._take(update, receive),
@@ -106,10 +109,18 @@ class Telegram:
         """Store one update; only then answer a button, so that its wait ends on the person's screen."""
         event = Reader(self._account.id, self._me or Me(0)).read(update)
         if isinstance(event, Inbound) and event.event == "membership" and event.data.startswith("migrated:"):
-            self._move(event.address.chat, int(event.data.removeprefix("migrated:")))
-        await receive(event)
+            await self._kept.move(event.address.chat, int(event.data.removeprefix("migrated:")))
+        await receive(self._heard(event))
         if isinstance(query := update.get("callback_query"), dict) and "id" in query:
             self._ports.spawn(self._quiet("answerCallbackQuery", {"callback_query_id": str(query["id"])}), "button")
+
+    def _heard(self, event: Inbound | Ignored) -> Inbound | Ignored:
+        """The event; a reaction to what somebody else said is none, unless the owner wants all."""
+        if not isinstance(event, Inbound) or event.event != "reaction" or self._own.reactions == "all":
+            return event
+        if (event.address.chat, event.reply_to) in self._said:
+            return event
+        return Ignored(event.id, event.address, "reaction to another's message", event.raw)
 
     async def _quiet(self, method: str, params: Mapping[str, Any]) -> None:
         """A call whose failure matters to nobody."""
@@ -239,21 +250,23 @@ class Telegram:
 
     async def _asked(self, call: Call) -> Any:
         """One call, to the chat's new place when Telegram says it has moved. Raises Refused."""
-        to = self._moved.get(str(call.params.get("chat_id")))
+        to = await self._kept.to(str(call.params.get("chat_id")))
         if to is not None:
             call = outgoing.moved(call, to)
         uploads = [await self._upload(name, call) for name in call.files]
         try:
-            return await self._api.call(call.method, call.params, files=uploads, wait=120.0 if uploads else 30.0)
+            return await self._sent(call, uploads)
         except Refused as refused:
             if refused.migrated is None or refused.migrated == call.params.get("chat_id"):
                 raise
-            self._move(str(call.params["chat_id"]), refused.migrated)
-            moved = outgoing.moved(call, refused.migrated)
-            return await self._api.call(moved.method, moved.params, files=uploads, wait=120.0 if uploads else 30.0)
+            with suppress(GarraError):  # a full disk: the move is known until the next start, and then learnt again
+                await self._kept.move(str(call.params["chat_id"]), refused.migrated)
+            return await self._sent(outgoing.moved(call, refused.migrated), uploads)
 
-    def _move(self, old: str, new: int) -> None:
-        self._moved[old] = new
+    async def _sent(self, call: Call, uploads: list[Upload]) -> Any:
+        result = await self._api.call(call.method, call.params, files=uploads, wait=120.0 if uploads else 30.0)
+        self._said.note(result)
+        return result
 
     async def _upload(self, name: str, call: Call) -> Upload:
         file, media = call.files[name], self._ports.media
@@ -295,7 +308,7 @@ class Telegram:
             "privacyMode": None if me is None else not me.reads_all,
             "directTopics": None if me is None else me.topics,
             "webhookPath": self.path or None,
-            "movedChats": len(self._moved),
+            "movedChats": self._kept.moves,
         }
 
 

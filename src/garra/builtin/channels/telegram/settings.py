@@ -30,6 +30,7 @@ class Settings:
     link_preview: bool
     buttons: str
     kinds: tuple[str, ...]
+    reactions: str
     menu: bool
     commands: tuple[tuple[str, str], ...]
     hook_url: str
@@ -51,6 +52,7 @@ def settings(account: Account) -> Settings:
         link_preview=own.get("linkPreview") is not False,
         buttons=_buttons(own.get("capabilities")),
         kinds=tuple(kind for kind in KINDS if kind != "message_reaction" or own.get("reactionNotifications") != "off"),
+        reactions=str(own.get("reactionNotifications") or "own"),
         menu=(own.get("commands") or {}).get("native") is not False,
         commands=_commands(own.get("customCommands") or ()),
         hook_url=str(own.get("webhookUrl") or ""),
