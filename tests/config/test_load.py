@@ -197,6 +197,16 @@ def test_models_are_a_name_or_a_name_with_fallbacks(here: Installation) -> None:
 
 
 @pytest.mark.req("BOOT-16")
+def test_the_pause_between_blocks_is_an_agents_own_or_that_of_all(here: Installation) -> None:
+    agents = here.load(
+        '{ agents: { defaults: { humanDelay: { mode: "custom", minMs: 5 } },'
+        ' list: [{ id: "a", humanDelay: { mode: "natural" } }, { id: "b" }] } }'
+    ).config.agents
+    assert agents.human_delay("a") == {"mode": "natural"}
+    assert agents.human_delay("b") == {"mode": "custom", "minMs": 5}
+    assert here.load("{}").config.agents.human_delay("main") == {}
+
+
 def test_no_project_folder_has_a_say(here: Installation) -> None:
     project = here.home / "project"
     for name in ("garra.json", ".garra/garra.json", ".env"):

@@ -25,6 +25,17 @@ def test_paragraphs_stay_together_as_long_as_they_fit() -> None:
     assert cut(says("x" * 70), 1) == ["x" * LEAST, "x" * 6]
 
 
+def test_whole_paragraphs_go_to_a_new_message_rather_than_in_two() -> None:
+    words = "word " * 14 + "word"
+    whole = [piece.texts[0] for piece in pieces(says("a" * 20, words), Frame(100, whole=True))]
+    filled = [piece.texts[0] for piece in pieces(says("a" * 30, words), Frame(100))]
+    assert whole == ["a" * 20 + "\n\n" + words]
+    assert len(filled[0]) > 60
+    held = [piece.texts[0] for piece in pieces(says("a" * 30, words), Frame(100, whole=True))]
+    assert held == ["a" * 30, words]
+    assert [len(piece.texts[0]) for piece in pieces(says("a" * 30, "b" * 150), Frame(100, whole=True))] == [100, 82]
+
+
 @pytest.mark.parametrize(
     ("text", "first"),
     [

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from garra.core.markup import Block, Document, Span, Unit, blank, divide, grid, strip, whole, words
 from garra.core.render import Writer
+from garra.core.tables import Tables, tabled
 from garra.core.value import frozen
 
 LEAST = 64
@@ -25,11 +26,16 @@ _FEW = 3
 
 @frozen
 class Frame:
-    """What a message must fit: `limit` of `unit` in each of `formats`, a ladder with the best first."""
+    """What a message must fit: `limit` of `unit` in each of `formats`, a ladder with the best first.
+
+    `whole`: a paragraph that fits in a message is not cut to fill the one before. `tables` is how tables are written.
+    """
 
     limit: int
     unit: Unit = "chars"
     formats: tuple[str, ...] = ("plain",)
+    whole: bool = False
+    tables: Tables = "block"
 
 
 @frozen
@@ -45,6 +51,7 @@ class _Desk:
 
     def __init__(self, frame: Frame) -> None:
         self.most = max(frame.limit, LEAST)
+        self.whole = frame.whole
         self._unit: Unit = frame.unit
         self._writers = tuple(Writer(each) for each in frame.formats)
 
@@ -52,7 +59,7 @@ class _Desk:
         """What a block takes at most, with what parts it from the one before."""
         if max(len(block.code), sum(len(span.text) for span in block.spans)) > self.most:
             return self.most + 2 * _GAP
-        return max(writer.length(block, self._unit) for writer in self._writers) + _GAP
+        return max(writer.length(block, self._unit) for writer in self._writers) + _GAP + 2 * block.quote
 
     def piece(self, document: Document) -> Piece:
         return Piece(document, tuple(writer.text(document) for writer in self._writers))
@@ -61,7 +68,7 @@ class _Desk:
 def pieces(document: Document, frame: Frame) -> tuple[Piece, ...]:
     """The document in messages, none of them empty."""
     desk = _Desk(frame)
-    return tuple(desk.piece(part) for part in _parts(document, desk) if not blank(part))
+    return tuple(desk.piece(part) for part in _parts(tabled(document, frame.tables), desk) if not blank(part))
 
 
 def _parts(document: Document, desk: _Desk) -> Iterator[Document]:
@@ -110,12 +117,17 @@ def _headings(now: Sequence[Block]) -> list[Block]:
 def _cut(block: Block, desk: _Desk, used: int, *, fits: bool) -> tuple[Block, ...]:
     """The block in two, the first of which has room behind what is `used`; empty when it is to go to a new message."""
     room = desk.most + _GAP - used
-    if used and (room < desk.most // 3 or (fits and (used >= desk.most // 2 or block.kind in ("code", "table")))):
+    if used and (room < desk.most // 3 or (fits and _waits(block, desk, used))):
         return ()
     if block.kind == "table":
         block = replace(block, kind="code", code=grid(block.rows), rows=())
     cut = _code if block.kind == "code" else _text
     return cut(block, lambda part: desk.cost(part) <= room, room, first=not used)
+
+
+def _waits(block: Block, desk: _Desk, used: int) -> bool:
+    """Whether a block that fits in a message goes to a new one rather than in two."""
+    return desk.whole or used >= desk.most // 2 or block.kind in ("code", "table")
 
 
 def _most(high: int, fits: Callable[[int], bool]) -> int:

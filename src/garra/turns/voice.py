@@ -48,7 +48,7 @@ class Chats:
         self._end()
 
     def watch(self, run: Run, asked: Asked) -> Shown:
-        stage, settings = self._stage(asked.address), self._settings(asked)
+        stage, settings = self._stage(asked.address), self._settings(asked, run.turn.agent_id)
         preview = None
         if stage is not None and run.ended is None and run.led_by is None:
             preview = Preview(stage, run.run_id, asked.address, settings, anchor=asked.reply_to)
@@ -82,14 +82,15 @@ class Chats:
             if isinstance(event.body, RunEnded):
                 self._shown.pop(event.run_id, None)
 
-    def _settings(self, asked: Asked) -> Settings:
+    def _settings(self, asked: Asked, agent: str = "") -> Settings:
         config, address = self._config(), asked.address
         rules: Mapping[str, Any] = account_rules(config.channels, address.channel, address.account)
         if asked.mode:
             rules = {**rules, "replyToMode": asked.mode}
         messages = config.messages.model_dump(by_alias=True, exclude_unset=True)
         limits = self._limits(address) or PLAIN
-        found = shapes.settings(rules, limits, address.kind, messages)
+        human = config.agents.human_delay(agent) if agent else {}
+        found = shapes.settings(rules, limits, address.kind, messages, human=human)
         return replace(found, progress=_verbose(found, asked.verbose)) if asked.verbose else found
 
 

@@ -61,6 +61,7 @@ def squeezed(text: str) -> str:
 @example(FAMILY * 40)
 @example("[" + "l" * 500 + "](https://e.org)")
 @example("- - - a\n  1. b\n> c\n>> d")
+@example("---\n> > word word\n\n> > " + "x" * 89)
 def test_pieces_are_whole_in_order_and_fit(text: str) -> None:
     document = READER.read(text)
     cut = pieces(document, TELEGRAM)

@@ -224,6 +224,23 @@ async def test_an_answer_that_went_out_in_blocks_is_not_sent_again(place: Scene)
     assert (settled.text, place.chat.count("send")) == ("", 1)
 
 
+async def test_between_two_blocks_there_is_a_pause_and_the_end_of_the_answer_waits_for_none(place: Scene) -> None:
+    settings = replace(mode("off"), blocks=Blocks(10, 80), pause_ms=(2_000, 2_000))
+    preview = place.preview(settings)
+    one, two, three = "The first block.\n\n", "The second block.\n\n", "The third block.\n\n"
+    await place.happen(preview, BEGAN, says(one))
+    assert list(place.chat.shown.values()) == ["The first block."]
+    await place.happen(preview, says(one + two), after=1)
+    assert list(place.chat.shown.values()) == ["The first block."]
+    await place.happen(preview, after=1.5)
+    assert list(place.chat.shown.values()) == ["The first block.", "The second block."]
+    await place.happen(preview, says(one + two + three), after=1)
+    await place.answer(preview, f"{one}{two}{three}The end.", settings)
+    await place.happen(preview, after=3)
+    said = ["The first block.", "The second block.", "The third block.\n\nThe end."]
+    assert list(place.chat.shown.values()) == said
+
+
 @pytest.mark.req("CH-13")
 async def test_a_late_block_ends_the_blocks_and_order_is_kept(place: Scene) -> None:
     settings = replace(mode("off"), blocks=Blocks(10, 80), block_s=0.1)

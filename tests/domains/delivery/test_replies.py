@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from garra.core.chunking import Blocks
-from garra.domains.delivery.replies import EMPTY, Extra, Replies, Settings, settings
+from garra.domains.delivery.replies import EMPTY, Extra, Replies, Settings, pause, settings
 from garra.sdk.channel import Button, File, Limits, SendFailed
 from tests.domains.delivery.chat import RUN, TELEGRAM, scene
 from tests.domains.delivery.parts import address
@@ -173,3 +173,26 @@ def test_what_is_misshapen_is_passed_over() -> None:
     assert read({"responsePrefix": "[me]"}).prefix == "[me] "
     assert read({"responsePrefix": "auto"}).prefix == ""
     assert not read({"typingMode": "never"}).typing
+
+
+def test_how_paragraphs_are_cut_and_tables_written() -> None:
+    made = read({"streaming": {"chunkMode": "newline"}, "markdown": {"tables": "bullets"}})
+    assert (made.whole, made.tables) == (True, "bullets")
+    assert read({"chunkMode": "newline"}).whole
+    other = read({"streaming": {"chunkMode": "length"}, "markdown": {"tables": "loud"}})
+    assert (other.whole, other.tables) == (False, "block")
+
+
+@pytest.mark.parametrize(
+    ("human", "pause_ms"),
+    [
+        ({}, (0, 0)),
+        ({"mode": "off", "minMs": 5}, (0, 0)),
+        ({"mode": "natural", "minMs": 5}, (800, 2_500)),
+        ({"mode": "custom", "minMs": 0, "maxMs": 700}, (0, 700)),
+        ({"mode": "custom", "minMs": 3_000}, (3_000, 3_000)),
+        ({"mode": "custom"}, (800, 2_500)),
+    ],
+)
+def test_the_pause_between_blocks(human: dict[str, Any], pause_ms: tuple[int, int]) -> None:
+    assert pause(human) == pause_ms

@@ -82,6 +82,14 @@ class Sandbox(OpenSection):
     workspace_access: Annotated[Literal["none", "ro", "rw"] | None, Closed("none")] = None
 
 
+class HumanDelay(OpenSection):
+    """The pause between two blocks of an answer: `natural` is 800 to 2500 ms, `custom` has its own ends."""
+
+    mode: Literal["off", "natural", "custom"] = "off"
+    min_ms: int | None = Field(None, ge=0)
+    max_ms: int | None = Field(None, ge=0)
+
+
 class Common(OpenSection):
     """What both the defaults and a single agent may set; `None` and empty mean: as the next wider scope says."""
 
@@ -101,6 +109,7 @@ class Common(OpenSection):
     heartbeat: Heartbeat | None = None
     subagents: Subagents = part(Subagents)
     sandbox: Sandbox = part(Sandbox)
+    human_delay: HumanDelay | None = None
 
 
 class Defaults(Common):
@@ -169,6 +178,12 @@ class Agents(Section):
         agents = self.list
         chosen = next((agent for agent in agents if agent.default), agents[0] if agents else None)
         return chosen.id.lower() if chosen else MAIN
+
+    def human_delay(self, agent_id: str) -> dict[str, Any]:
+        """What holds for this agent, by the keys of the file; empty where nothing is set."""
+        agent = self.find(agent_id)
+        found = (agent.human_delay if agent else None) or self.defaults.human_delay
+        return found.model_dump(by_alias=True, exclude_none=True) if found else {}
 
     def ids(self) -> tuple[str, ...]:
         """The ids of all agents, lower case; just `main` when none is declared."""

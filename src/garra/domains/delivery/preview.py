@@ -96,6 +96,7 @@ class _Line:
         self._text = ""
         self._number = 0
         self._closed = False
+        self._held: Send | None = None
 
     def feed(self, body: RunBody) -> None:
         match body:
@@ -120,7 +121,19 @@ class _Line:
         for send in sends:
             self._stage.spawn(self._send(send), f"block {send.number} of {self._run_id}")
 
+    async def _pause(self, send: Send) -> bool:
+        """Wait as a person would between two messages. Whether the block is still to go out by itself."""
+        least, most = self._settings.pause_ms
+        if not send.number or not most:
+            return True
+        self._held = send
+        await self._stage.clock.sleep((least + (most - least) * self._stage.chance()) / 1000)
+        waited, self._held = self._held is send, None
+        return waited
+
     async def _send(self, send: Send) -> None:
+        if not await self._pause(send):
+            return
         drafts = self._drafts(outward(send.text).text)
         self._number += len(drafts)
         try:
@@ -135,7 +148,7 @@ class _Line:
             self._step(Arrived() if all(row.state == "sent" for row in rows) else Late())
 
     def _drafts(self, text: str) -> list[Draft]:
-        held = frame(self._stage.channel.limits, self._settings.limit)
+        held = frame(self._stage.channel.limits, self._settings)
         to = self._anchor if self._settings.anchor != "off" else ""
         return [
             Draft(
@@ -151,4 +164,7 @@ class _Line:
 
     def settle(self, reply: str) -> Settled:
         self._closed = True
+        if self._held is not None:  # nobody waits for the end of an answer: what is held back goes out with it
+            send, self._held = self._held, None
+            self._step(Unwritten(send.text))
         return Settled(blocks.rest(self._state, reply), number=self._number)

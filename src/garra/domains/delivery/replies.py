@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from garra.core.chunking import Blocks
@@ -14,6 +15,7 @@ from garra.core.pieces import Frame, Piece, pieces
 from garra.core.progress import Mode
 from garra.core.progress import Settings as Progress
 from garra.core.render import SIMPLER
+from garra.core.tables import Tables
 from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft, Form
 from garra.sdk.channel import Address, Button, ChatKind, File, Limits
@@ -32,6 +34,7 @@ class Settings:
     `limit` is the longest message wanted, 0 for the platform's own. `anchor`: which messages point at the one they
     answer. `blocks`: the answer goes out in blocks while it grows, each within `block_s` seconds. `keep`: the one line
     that progress shrinks to stays. `ack` is the reaction that says "seen"; `moods`: it changes with what is done.
+    `whole`: paragraphs stay whole where they can. `pause_ms`: the least and the most between two blocks.
     """
 
     progress: Progress = field(default_factory=Progress)
@@ -44,6 +47,9 @@ class Settings:
     moods: bool = False
     typing: bool = True
     prefix: str = ""
+    whole: bool = False
+    tables: Tables = "block"
+    pause_ms: tuple[int, int] = (0, 0)
 
 
 @frozen
@@ -75,9 +81,9 @@ class Replies:
             self._read = cast(Read, module.Reader().read)
         return self._read(text)
 
-    def pieces(self, text: str, limits: Limits, limit: int = 0) -> tuple[Piece, ...]:
-        """Markdown as messages within the limits (and within `limit`, if that is less)."""
-        return pieces(self.read(text), frame(limits, limit))
+    def pieces(self, text: str, limits: Limits, settings: Settings) -> tuple[Piece, ...]:
+        """Markdown as messages within the limits."""
+        return pieces(self.read(text), frame(limits, settings))
 
     def drafts(
         self,
@@ -105,7 +111,7 @@ class Replies:
         ]
         text = settings.prefix + "\n\n".join(line for line in lines if line)
         formats = limits.formats or ("plain",)
-        cut = [forms(piece, formats) for piece in (self.pieces(text, limits, settings.limit) if text.strip() else ())]
+        cut = [forms(piece, formats) for piece in (self.pieces(text, limits, settings) if text.strip() else ())]
         ladders = [*cut, ()] if sent else cut
         spoken = len(cut) - 1 if cut else 0
         to = gated.anchor or (anchor if gated.current or settings.anchor != "off" else "")
@@ -135,10 +141,10 @@ def forms(piece: Piece, formats: Sequence[str]) -> tuple[Form, ...]:
     return tuple(out)
 
 
-def frame(limits: Limits, limit: int = 0) -> Frame:
-    """What a message must fit."""
-    most = min(limits.text, limit) if limit > 0 else limits.text
-    return Frame(most, limits.unit, limits.formats or ("plain",))
+def frame(limits: Limits, settings: Settings) -> Frame:
+    """What a message must fit, and how what is in it is cut and written."""
+    most = min(limits.text, settings.limit) if settings.limit > 0 else limits.text
+    return Frame(most, limits.unit, limits.formats or ("plain",), settings.whole, settings.tables)
 
 
 def _weighed(files: Sequence[File], limits: Limits) -> tuple[tuple[File, ...], tuple[File, ...]]:
@@ -159,8 +165,16 @@ def _megabytes(size: int) -> str:
 # ---- what the configuration says
 
 
-def settings(rules: Mapping[str, Any], limits: Limits, kind: ChatKind, messages: Mapping[str, Any]) -> Settings:
-    """Settings of an account: `rules` are its keys in the file, `messages` the file's section of that name.
+def settings(
+    rules: Mapping[str, Any],
+    limits: Limits,
+    kind: ChatKind,
+    messages: Mapping[str, Any],
+    *,
+    human: Mapping[str, Any] = MappingProxyType({}),
+) -> Settings:
+    """Settings of an account: `rules` are its keys in the file, `messages` the file's section of that name, `human`
+    the agent's `humanDelay`.
 
     Where nothing is said: what is done shows while it is done, where messages can be edited, and is taken away in the
     end; in a group the answer points at what it answers.
@@ -191,7 +205,23 @@ def settings(rules: Mapping[str, Any], limits: Limits, kind: ChatKind, messages:
         moods=_section(messages, "statusReactions").get("enabled") is True,
         typing=rules.get("typingMode") != "never",
         prefix=_prefix(rules, messages),
+        whole=told.get("chunkMode", rules.get("chunkMode")) == "newline",
+        tables=_TABLES.get(str(_section(rules, "markdown").get("tables")), "block"),
+        pause_ms=pause(human),
     )
+
+
+_TABLES: Mapping[str, Tables] = {"off": "off", "bullets": "bullets", "code": "code"}
+_NATURAL = (800, 2_500)
+
+
+def pause(human: Mapping[str, Any]) -> tuple[int, int]:
+    """The least and the most milliseconds between two blocks, as `humanDelay` says: `mode`, `minMs`, `maxMs`."""
+    mode = human.get("mode")
+    if mode not in ("natural", "custom"):
+        return 0, 0
+    least, most = (_number(human.get("minMs"), _NATURAL[0], 0), _number(human.get("maxMs"), _NATURAL[1], 0))
+    return _NATURAL if mode == "natural" else (least, max(least, most))
 
 
 def _older(streaming: object) -> object:
@@ -213,8 +243,8 @@ def _section(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def _number(value: object, default: int) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else default
+def _number(value: object, default: int, least: int = 1) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= least else default
 
 
 def _blocks(of: Mapping[str, Any], default: Blocks) -> Blocks:

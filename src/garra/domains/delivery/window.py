@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Protocol, cast
@@ -46,7 +47,7 @@ def _same(text: str) -> str:
 class Stage:
     """What previews of one account work with. `read` makes a document of Markdown, `clean` blots secrets out.
 
-    `settle_s` is how long an answer waits for a change of its window that is on its way.
+    `chance` is a number from 0 to 1. `settle_s`: so long an answer waits for a change of its window that is on its way.
     """
 
     channel: Channel
@@ -57,6 +58,7 @@ class Stage:
     read: Read
     clean: Callable[[str], str] = _same
     settle_s: float = SETTLE_S
+    chance: Callable[[], float] = random.random
 
 
 async def landed(stage: Stage, drafts: Sequence[Draft]) -> list[OutboxRow]:
@@ -226,7 +228,7 @@ class Window:
 
     def _forms(self, document: Document) -> tuple[Form, ...]:
         """As much as one message holds."""
-        held = frame(self._limits, self._settings.limit)
+        held = frame(self._limits, self._settings)
         cut = pieces(document, held)
         return tuple(Form(*pair) for pair in zip(held.formats, cut[0].texts, strict=True)) if cut else ()
 
