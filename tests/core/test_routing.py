@@ -160,6 +160,9 @@ def test_a_broadcast_group_has_several_agents() -> None:
     assert crowd(config, replace(TOPIC, peer="-200")).agents == ("a",)
     assert crowd(config, replace(TOPIC, peer="-300")).agents == ()
     assert crowd(config, Spot("whatsapp", "default", "group", "1@g.us")).agents == ("b",)
+    bounded = crowd({"telegram:-100": {"agents": ["a", "b", "c"], "mentionGating": False, "maxTurns": 2}}, TOPIC)
+    assert bounded.called("@c, and you?") == ("a", "b")
+    assert crowd({"telegram:-100": {"agents": ["a", "b"], "maxTurns": True}}, TOPIC).called("@b") == ("b",)
     agents = [AgentId("reviewer"), AgentId("writer")]
     assert addressed(agents, "what now?") == tuple(agents)
     assert addressed(agents, "@Writer, what now?") == ("writer",)

@@ -205,10 +205,19 @@ def session(agent: str, spot: Spot, settings: Settings, scope: keys.Scope, *, gr
 
 @frozen
 class Crowd:
-    """Several agents that answer one place (`broadcast`). `parallel`: all at once, else one after the other."""
+    """Several agents that answer one place (`broadcast`). `parallel`: all at once, else one after the other.
+
+    `gated`: who names some of them is answered by those alone. At most `turns` answer one message.
+    """
 
     agents: tuple[AgentId, ...] = ()
     parallel: bool = True
+    gated: bool = True
+    turns: int = 16
+
+    def called(self, text: str) -> tuple[AgentId, ...]:
+        """Those who answer these words, in their order."""
+        return (addressed(self.agents, text) if self.gated else self.agents)[: self.turns]
 
 
 def crowd(broadcast: Mapping[str, Any], spot: Spot) -> Crowd:
@@ -219,7 +228,14 @@ def crowd(broadcast: Mapping[str, Any], spot: Spot) -> Crowd:
     names = found.get("agents") if isinstance(found, Mapping) else found
     listed = [_text(name).lower() for name in names] if isinstance(names, list | tuple) else []
     unique = tuple(dict.fromkeys(AgentId(name) for name in listed if name))
-    return Crowd(unique[:16], broadcast.get("strategy") != "sequential")
+    more = found if isinstance(found, Mapping) else {}
+    turns = more.get("maxTurns")
+    return Crowd(
+        unique[:16],
+        broadcast.get("strategy") != "sequential",
+        more.get("mentionGating") is not False,
+        turns if isinstance(turns, int) and not isinstance(turns, bool) and turns > 0 else 16,
+    )
 
 
 def addressed(agents: Sequence[AgentId], text: str) -> tuple[AgentId, ...]:

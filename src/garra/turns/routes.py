@@ -66,7 +66,6 @@ class Routes:
         if not crowd.agents:
             return (route,)
         settings = self._rules.settings
-        named = routing.addressed(crowd.agents, text)
         return tuple(
             replace(
                 route,
@@ -74,7 +73,7 @@ class Routes:
                 key=routing.session(agent, place, settings, route.scope, groups=settings.group_scope),
                 level="broadcast",
             )
-            for agent in named
+            for agent in crowd.called(text)
         )
 
     def crowd(self, place: Spot) -> Crowd:
