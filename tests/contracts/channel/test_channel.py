@@ -12,7 +12,6 @@ from garra.sdk.channel import Channel, Ignored, Inbound, LinkLost, LinkRefused, 
 from garra.testing.channels import Heard, MemoryCursor, outbound
 from tests.contracts.channel.platforms import PLATFORMS, Platform
 
-
 LINKING = [each for each in PLATFORMS if not getattr(each, "called", False)]
 """Those that hold a link of their own, and are not called by their platform."""
 
