@@ -112,7 +112,7 @@ async def test_send_says_why_it_did_not_go(post: Post) -> None:
     with pytest.raises(Refused, match="it was not delivered: the chat is gone") as caught:
         await post.call("send", {"to": "test:7", "message": "x", "idempotencyKey": "k"})
     assert caught.value.error["code"] == "UNAVAILABLE"
-    with pytest.raises(Refused, match="no channel for irc is configured"):
+    with pytest.raises(Refused, match="there is no irc account"):
         await post.call("send", {"to": "7", "channel": "irc", "message": "x", "idempotencyKey": "k2"})
     with pytest.raises(Refused, match="mediaUrl"):
         await post.call("send", {"to": "test:7", "mediaUrl": "file:///etc/passwd", "idempotencyKey": "k3"})

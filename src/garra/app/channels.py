@@ -109,7 +109,14 @@ class Channels:
             limits=self._couriers.limits,
         )
         self.desk = Desk(
-            self.inbox, self.outbox, timeline, self._ledger, self._media, self._couriers.running, self._drafting
+            self.inbox,
+            self.outbox,
+            timeline,
+            self._ledger,
+            self._media,
+            self._couriers.running,
+            self._drafting,
+            lambda: house.plugins.names("channel"),
         )
         engine = Embedded(self.inbox, clock, spawn)
         hand = Hand(self.inbox, engine, {})

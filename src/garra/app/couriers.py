@@ -108,7 +108,8 @@ class Couriers:
 
     def running(self) -> list[Running]:
         """The accounts that send."""
-        return [Running(key.channel, key.account, post.channel.limits) for key, post in self._posts.items()]
+        up = self._trade.links.up
+        return [Running(key.channel, key.account, post.channel.limits, up(key)) for key, post in self._posts.items()]
 
     async def close(self) -> None:
         """Take nothing more in hand, and wait a little for what is with the platforms."""

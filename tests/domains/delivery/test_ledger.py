@@ -33,7 +33,14 @@ class House:
         self.running = [Running("test", "main", Limits(text=100, file_out=1_000_000))]
         media = MediaRoot(folder / "media", self.time)
         self.desk = Desk(
-            self.inbox, self.outbox, self.timeline, self.ledger, media, lambda: self.running, self.drafting
+            self.inbox,
+            self.outbox,
+            self.timeline,
+            self.ledger,
+            media,
+            lambda: self.running,
+            self.drafting,
+            lambda: ("test", "matrix"),
         )
 
     def drafting(self, key: str, to: Address, text: str) -> Sequence[Draft]:
@@ -187,8 +194,10 @@ async def test_a_wish_that_leads_nowhere_says_what_to_write(house: House) -> Non
     for wish, words in (
         (Wish("k", "7", "x"), "which channel"),
         (Wish("k", "test:7", "x", channel="irc"), "is a chat of test, not of irc"),
-        (Wish("k", "7", "x", channel="xmpp"), "no channel for xmpp is configured"),
-        (Wish("k", "7", "x", channel="irc", account="b"), "no channel for irc, account b"),
+        (Wish("k", "7", "x", channel="xmpp"), r"there is no xmpp account that can send \(those that can: irc, test\)"),
+        (Wish("k", "7", "x", channel="irc", account="b"), "there is no irc account b"),
+        (Wish("k", "matrix:@ann:example.org", "x"), "there is no matrix account that can send"),
+        (Wish("k", "Matrix:1", "x", channel="irc"), "is a chat of matrix, not of irc"),
         (Wish("k", "test:", "x"), "to whom"),
         (Wish("k", "test:7", "  "), "nothing to send"),
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from garra.core.errors import NotFound, UserError
@@ -23,11 +23,12 @@ Drafting = Callable[[str, Address, str], Sequence[Draft]]
 
 @frozen
 class Running:
-    """One account that sends: what its platform takes."""
+    """One account that sends: what its platform takes, and whether its link stands now."""
 
     channel: str
     account: str
     limits: Limits
+    up: bool = True
 
 
 @frozen
@@ -65,7 +66,9 @@ class Wish:
 
 @frozen
 class Desk:
-    """The parts of delivery, for methods of the gateway. `accounts` are those that are configured now."""
+    """The parts of delivery, for methods of the gateway. `accounts` are those that are configured now; `channels` are
+    the ids of all channels there are, with an account or without.
+    """
 
     inbox: Inbox
     outbox: Outbox
@@ -74,10 +77,11 @@ class Desk:
     media: MediaRoot
     accounts: Callable[[], Sequence[Running]]
     drafting: Drafting
+    channels: Callable[[], Collection[str]] = frozenset
 
     async def target(self, wish: Wish) -> tuple[Running, Address]:
         """Where a wish leads. Raises UserError or NotFound with what to write instead."""
-        channel, chat, thread = parsed(wish.to, [each.channel for each in self.accounts()])
+        channel, chat, thread = parsed(wish.to, {*self.channels(), *(each.channel for each in self.accounts())})
         if wish.channel and channel and wish.channel != channel:
             raise UserError(f"{wish.to} is a chat of {channel}, not of {wish.channel}")
         running = _picked(self.accounts(), wish.channel or channel, wish.account)
@@ -117,9 +121,10 @@ class Desk:
 EMPTY = Form("plain", "")
 
 
-def parsed(to: str, channels: Sequence[str]) -> tuple[str, str, str]:
+def parsed(to: str, channels: Collection[str]) -> tuple[str, str, str]:
     """`channel:chat:topic:thread` as its three parts; channel and thread may be missing. Raises UserError."""
     channel, sign, chat = to.strip().partition(":")
+    channel = channel.lower()
     if not sign or channel not in channels:
         channel, chat = "", to.strip()
     chat, _, thread = chat.partition(":topic:")
@@ -134,8 +139,8 @@ def _picked(running: Sequence[Running], channel: str, account: str) -> Running:
         found = [each for each in found if each.channel != WEBCHAT]
     named = ", ".join(sorted({each.channel for each in running} - {WEBCHAT})) or "none"
     if not found:
-        wanted = f"{channel or 'any channel'}{f', account {account}' if account else ''}"
-        raise NotFound(f"no channel for {wanted} is configured (configured: {named}); see garra channels list")
+        wanted = f"{f'{channel} ' if channel else ''}account{f' {account}' if account else ''}"
+        raise NotFound(f"there is no {wanted} that can send (those that can: {named}); see garra channels list")
     if len({each.channel for each in found}) > 1:
         raise UserError(f"which channel? configured: {named}")
     default = [each for each in found if each.account in ("default", "main")]

@@ -175,6 +175,11 @@ class Registry:
         """The plugins of a kind that are on and sound."""
         return [plugin for plugin in self._on(kind) if plugin.id not in self._faults]
 
+    def names(self, kind: Kind) -> frozenset[str]:
+        """What the plugins of a kind bring by name, those that are off too."""
+        listed = (plugin.manifest for plugin in self._plugins if plugin.manifest.kind == kind)
+        return frozenset(part.name for manifest in listed for part in manifest.parts)
+
     def _one(self, kind: Kind, name: str) -> Any:
         for plugin in self._on(kind):
             for part in plugin.manifest.parts:
