@@ -120,7 +120,13 @@ async def test_without_chats_it_is_said(tmp_path: Path) -> None:
 
 
 def garra(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    env = {"PATH": os.environ["PATH"], "HOME": str(state), "GARRA_STATE_DIR": str(state), "NO_COLOR": "1"}
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(state),
+        "GARRA_STATE_DIR": str(state),
+        "GARRA_GATEWAY_PORT": "1",  # nobody is there, also where a gateway runs
+        "NO_COLOR": "1",
+    }
     command = [sys.executable, "-m", "garra", "pairing", *arguments]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=15, stdin=subprocess.DEVNULL)
 

@@ -13,7 +13,14 @@ import pytest
 
 
 def garra(state: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    env = {"PATH": os.environ["PATH"], "HOME": str(state), "GARRA_STATE_DIR": str(state), "NO_COLOR": "1", **more}
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(state),
+        "GARRA_STATE_DIR": str(state),
+        "GARRA_GATEWAY_PORT": "1",  # nobody is there, also where a gateway runs
+        "NO_COLOR": "1",
+        **more,
+    }
     command = [sys.executable, "-m", "garra", *arguments]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=15, stdin=subprocess.DEVNULL)
 
