@@ -17,6 +17,7 @@ from garra.config.write import Writer
 from garra.core import dotted, merge
 from garra.core.errors import ConfigInvalid, NotFound, UserError
 from garra.core.redact import is_reference, sensitive
+from garra.faces.cli.parsing import Parser
 from garra.faces.cli.place import Place, here
 from garra.io.files import atomic
 
@@ -44,7 +45,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="garra config", description="Read and change the configuration.")
+    parser = Parser(prog="garra config", description="Read and change the configuration.")
     steps = parser.add_subparsers(metavar="COMMAND")
 
     def add(name: str, step: Step, summary: str) -> argparse.ArgumentParser:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from garra import app
 from garra.core.errors import UserError
-from garra.faces.cli import output, parsing, place, table
+from garra.faces.cli import output, parsing, place
 from garra.io.process import respawn
 
 DRAIN_S = 330.0
@@ -17,10 +17,7 @@ BINDS = ("loopback", "lan", "auto", "custom", "tailnet")
 
 
 def run(arguments: Sequence[str]) -> int:
-    rows = "\n".join(f"  garra {row.name:<16} {row.summary}" for row in table.below("gateway"))
-    parser = parsing.parser(
-        "gateway run", "Run the gateway in the foreground, until it is stopped.", epilog=f"See also:\n{rows}"
-    )
+    parser = parsing.parser("gateway run", "Run the gateway in the foreground, until it is stopped.")
     parser.add_argument("--port", type=int, metavar="N", help="listen here instead of gateway.port (18789)")
     parser.add_argument("--bind", choices=BINDS, help="who can reach it: loopback is this machine alone")
     parser.add_argument("--token", metavar="TEXT", help="the shared token, instead of gateway.auth.token")

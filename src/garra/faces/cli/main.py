@@ -72,12 +72,21 @@ def _dispatch(arguments: list[str]) -> int:
     found = table.find(arguments)
     if found is not None:
         command, rest = found
+        _inside(command, rest)
         return _start(command.module, rest)
     brought = _brought()
     code: int | None = brought.run(arguments) if brought is not None and not first.startswith("-") else None
     if code is None:
         raise Misused(_unknown(first))
     return code
+
+
+def _inside(command: table.Command, rest: Sequence[str]) -> None:
+    """Raises Misused for a word behind a name that stands alone or before another: `garra gateway lst`."""
+    rows = table.below(command.name)
+    if rows and rest and not rest[0].startswith("-"):
+        parsing = importlib.import_module("garra.faces.cli.parsing")  # only where something is to be said
+        raise Misused(parsing.unknown(rest[0], command.name, [row.name.partition(" ")[2] for row in rows]))
 
 
 def _brought() -> Any:

@@ -21,7 +21,8 @@ from garra.domains.models.registry import Models, Row
 from garra.domains.models.weights import LocalWeights, Sheet, named, sheets
 from garra.domains.plugins import known
 from garra.faces.cli import output
-from garra.faces.cli.parsing import parser, with_json
+from garra.faces.cli.options import Misused
+from garra.faces.cli.parsing import parser, unknown, with_json
 from garra.faces.cli.place import Place, here
 from garra.io.clock import SystemClock
 from garra.io.http import GuardedHttp
@@ -36,6 +37,8 @@ _STEPS = ("status", "list", "set", "install-local")
 def run(arguments: Sequence[str], place: Place | None = None) -> int:
     """Exit code 0 when done, 1 when it could not be done, 2 when the command line is wrong."""
     words = list(arguments)
+    if words and words[0] not in _STEPS and not words[0].startswith("-"):
+        raise Misused(unknown(words[0], "models", _STEPS))
     step = words.pop(0) if words and words[0] in _STEPS else "status"
     asked = _parsed(step, words, help_of_all=not arguments or arguments[0] in {"-h", "--help"})
     if isinstance(asked, int):

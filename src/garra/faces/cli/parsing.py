@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from garra.client.target import Wanted
+from garra.faces.cli.options import Misused
 
 WIDTH = 96
 
 
+class Parser(argparse.ArgumentParser):
+    """Says of a wrong subcommand which one may be meant. Raises Misused for it."""
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:  # noqa: SLF001 - its only name
+            raise Misused(unknown(str(value), self.prog.removeprefix("garra "), action.choices))
+        super()._check_value(action, value)
+
+
+def unknown(word: str, group: str, known: Iterable[str]) -> str:
+    """`word` is no subcommand of `group`: the line that says so, with the one that may be meant, else all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    return (
+        f"no command '{word}' under {group}; {f'did you mean {near[0]}?' if near else 'there are: ' + ', '.join(names)}"
+    )
+
+
 def parser(name: str, summary: str, *, epilog: str = "") -> argparse.ArgumentParser:
     """A parser for `garra NAME`; `summary` is what the command does, in a sentence."""
-    return argparse.ArgumentParser(
+    return Parser(
         prog=f"garra {name}",
         description=summary,
         epilog=epilog or None,

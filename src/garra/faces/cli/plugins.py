@@ -17,14 +17,25 @@ from garra.faces.cli.place import Place
 
 def run(arguments: Sequence[str]) -> int:
     parser = parsing.parser("plugins", "What is installed and whether it is on; the beginning of a new one.")
-    doing = parser.add_subparsers(dest="doing", metavar="COMMAND", required=True)
-    listing = doing.add_parser("list", help="every plugin, with its state")
+    doing = parser.add_subparsers(dest="doing", metavar="COMMAND")
+    listing = doing.add_parser(
+        "list",
+        help="every plugin, with its state",
+        description="Every plugin, where it comes from, and whether it works.",
+    )
     parsing.with_json(listing)
-    new = doing.add_parser("new", help="write a plugin that works as it is, with its test")
+    new = doing.add_parser(
+        "new",
+        help="write a plugin that works as it is, with its test",
+        description="Write a plugin that works as it is, with its test, and say how to switch it on.",
+    )
     new.add_argument("kind", metavar="KIND", help="tool or provider")
     new.add_argument("name", metavar="NAME", help="such as weather")
     new.add_argument("--dir", default="", metavar="DIR", help="where to (the folder of extensions)")
-    asked = parser.parse_args(list(arguments))
+    words = list(arguments)
+    if not words or words[0] == "--json":
+        words.insert(0, "list")
+    asked = parser.parse_args(words)
     here = place.here()
     return _list(here, asked) if asked.doing == "list" else _new(here, asked)
 

@@ -27,7 +27,7 @@ COMMANDS = (
              "--local")),
     Command("agent exec", "run one task without a gateway, for scripts", "garra.faces.cli.agent_exec",
             ("--agent", "--model", "--timeout", "--json")),
-    Command("gateway", "the resident process: run it, ask it", "garra.faces.cli.gateway_run"),
+    Command("gateway", "the resident process: run it, ask it", "garra.faces.cli.gateway"),
     Command("gateway run", "run the gateway in the foreground", "garra.faces.cli.gateway_run",
             ("--port", "--bind", "--token", "--verbose")),
     Command("gateway status", "is a gateway running here, and does it answer", "garra.faces.cli.gateway_probe",
