@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from typing import Final, Protocol
 
 import msgspec
 
 from garra.core import groups
+from garra.core.errors import GarraError
 from garra.core.groups import History, Line, Said, Taken
+
+log = logging.getLogger(__name__)
 
 KEPT: Final = 500
 """Groups kept in memory."""
@@ -32,10 +36,12 @@ class Histories:
         self._kept: OrderedDict[str, History] = OrderedDict()
 
     async def note(self, place: str, line: Line, limit: int) -> None:
-        """Somebody said something that starts no turn."""
+        """Somebody said something that starts no turn. Where the store refuses it may be noted again, and is once."""
         if limit <= 0:
             return
-        self._kept[place], _ = groups.step(await self._of(place), Said(line, limit))
+        known = await self._of(place)
+        if not line.message or all(line.message != each.message for each in known.lines):
+            self._kept[place], _ = groups.step(known, Said(line, limit))
         await self._shelf.set(place, msgspec.to_builtins(self._kept[place].lines))
 
     async def peek(self, place: str) -> tuple[Line, ...]:
@@ -43,10 +49,13 @@ class Histories:
         return (await self._of(place)).lines
 
     async def clear(self, place: str) -> None:
-        """A turn has it now."""
-        self._kept[place], gone = groups.step(await self._of(place), Taken())
-        if gone:
-            await self._shelf.remove(place)
+        """A turn has it now. Never raises: the turn goes on, and at worst the next start tells it again."""
+        try:
+            self._kept[place], gone = groups.step(await self._of(place), Taken())
+            if gone:
+                await self._shelf.remove(place)
+        except GarraError as error:
+            log.warning("what was said in a group stays on the disk: %s", error.message)
 
     async def _of(self, place: str) -> History:
         found = self._kept.get(place)
