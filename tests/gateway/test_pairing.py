@@ -85,6 +85,38 @@ async def test_the_first_who_is_let_in_may_become_the_owner(tmp_path: Path) -> N
         assert written["commands"]["ownerAllowFrom"] == ["toy:42"]
 
 
+async def test_an_ownership_goes_with_the_approval_that_gave_it(tmp_path: Path) -> None:
+    async with kept(tmp_path) as (gateway, pairing), gateway.guest() as guest:
+        request = await knock(pairing)
+        params = {"channel": "toy", "code": request.code, "bootstrapCommandOwner": True}
+        await guest.call("channels.pairing.approve", params)
+        async with gateway.guest(scopes=("operator.pairing",)) as other:
+            gone = await other.call("channels.pairing.revoke", {"channel": "toy", "senderId": "42"})
+        assert (gone["commandOwner"], gone["stillListed"]) == ("not-changed", ["commands.ownerAllowFrom"])
+        again = await knock(pairing)
+        await guest.call("channels.pairing.approve", {"channel": "toy", "code": again.code})
+        gone = await guest.call("channels.pairing.revoke", {"channel": "toy", "senderId": "42"})
+        assert (gone["commandOwner"], gone["stillListed"]) == ("removed", [])
+        assert not json.loads((tmp_path / "garra.json").read_text())["commands"]["ownerAllowFrom"]
+
+
+async def test_the_owner_of_the_codes_is_not_locked_out(tmp_path: Path) -> None:
+    async with kept(tmp_path) as (gateway, pairing), gateway.guest() as guest:
+        request = await knock(pairing)
+        for _ in range(7):
+            with pytest.raises(Refused, match="no request with this code"):
+                await guest.call("channels.pairing.approve", {"channel": "toy", "code": "AAAAAAAA"})
+        answer = await guest.call("channels.pairing.approve", {"channel": "toy", "code": request.code})
+        assert answer["senderId"] == "42"
+
+
+async def test_lists_that_still_name_somebody_are_told(tmp_path: Path) -> None:
+    async with kept(tmp_path, allowFrom=["toy:42"]) as (gateway, pairing), gateway.guest() as guest:
+        await pairing.approve("toy", (await knock(pairing)).code)
+        gone = await guest.call("channels.pairing.revoke", {"channel": "toy", "senderId": "42"})
+        assert gone["stillListed"] == ["channels.toy.allowFrom"]
+
+
 async def test_a_request_is_forgotten(tmp_path: Path) -> None:
     async with kept(tmp_path) as (gateway, pairing), gateway.guest() as guest:
         request = await knock(pairing)
@@ -149,6 +181,7 @@ async def test_the_command_works_without_a_gateway_too(tmp_path: Path) -> None:
     assert [row["senderId"] for row in json.loads(people.stdout)["people"]] == ["42"]
     gone = await asyncio.to_thread(garra, tmp_path, "revoke", "toy", "42")
     assert "may not write" in gone.stdout
+    assert "no longer its owner" in gone.stdout
     empty = await asyncio.to_thread(garra, tmp_path)
     assert "Nobody waits" in empty.stdout
     half = await asyncio.to_thread(garra, tmp_path, "approve", "toy")

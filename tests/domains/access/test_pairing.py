@@ -99,7 +99,7 @@ async def test_a_waiting_code_outlives_the_program_and_stays_the_one(tmp_path: P
         assert [each.code for each in pairing.waiting()] == [request.code]
 
 
-async def test_six_wrong_codes_lock_the_channel_for_an_hour_also_over_a_restart(tmp_path: Path) -> None:
+async def test_five_wrong_codes_lock_the_channel_for_an_hour_also_over_a_restart(tmp_path: Path) -> None:
     clock = ManualClock()
     async with register(tmp_path, clock) as pairing:
         request = await knock(pairing)
@@ -107,7 +107,7 @@ async def test_six_wrong_codes_lock_the_channel_for_an_hour_also_over_a_restart(
         for account in ("", "default", "", "default", ""):
             with pytest.raises(NotFound):
                 await pairing.approve("telegram", "AAAAAAAA", account)
-        with pytest.raises(Conflict, match="60 more minutes"):
+        with pytest.raises(Conflict, match="60 more minutes.*garra pairing approve telegram CODE"):
             await pairing.approve("telegram", request.code)
     async with register(tmp_path, clock) as pairing:
         with pytest.raises(Conflict, match="5 wrong codes"):
@@ -117,6 +117,23 @@ async def test_six_wrong_codes_lock_the_channel_for_an_hour_also_over_a_restart(
         fresh = await knock(pairing, "43")
         assert fresh is not None
         assert (await pairing.approve("telegram", fresh.code)).sender == "43"
+
+
+async def test_who_is_shown_the_codes_is_not_locked_out_and_locks_nobody_out(tmp_path: Path) -> None:
+    async with register(tmp_path) as pairing:
+        first, second = await knock(pairing, "1"), await knock(pairing, "2")
+        assert first is not None
+        assert second is not None
+        for _ in range(9):
+            with pytest.raises(NotFound):
+                await pairing.approve("telegram", "AAAAAAAA", guessing=False)
+        assert (await pairing.approve("telegram", first.code)).sender == "1"
+        for _ in range(5):
+            with pytest.raises(NotFound):
+                await pairing.approve("telegram", "AAAAAAAA")
+        with pytest.raises(Conflict):
+            await pairing.approve("telegram", second.code)
+        assert (await pairing.approve("telegram", second.code, guessing=False)).sender == "2"
 
 
 @pytest.mark.req("SEC-04")

@@ -25,7 +25,7 @@ VALID_MS: Final = 3_600_000
 WAITING: Final = 3
 """So many wait at one account; whoever comes then is not heard until one is answered or expires."""
 TRIES: Final = 5
-"""So many wrong codes within an hour, and the channel takes none until the hour is over."""
+"""So many wrong codes in chats within an hour, and the channel takes none there until the hour is over."""
 
 Place = tuple[str, str]
 """Channel and account."""
@@ -157,16 +157,22 @@ class Pairing:
         self._tell("requested", fresh)
         return fresh
 
-    async def approve(self, channel: str, code: str, account: str = "") -> Person:
-        """Let in whoever has this code. Raises NotFound for a wrong or expired one, Conflict after too many wrong."""
+    async def approve(self, channel: str, code: str, account: str = "", *, guessing: bool = True) -> Person:
+        """Let in whoever has this code. Raises NotFound for a wrong or expired one, Conflict after too many wrong.
+
+        `guessing`: it comes from somebody who is not shown the codes that wait, so that wrong ones count. Who may read
+        them in `waiting` has nothing to guess; their slips lock nobody out, themselves included.
+        """
         async with self._turn:
             now = self._clock.now_ms()
-            await self._guarded(channel, now)
+            if guessing:
+                await self._guarded(channel, now)
             given = code.strip().upper()
             for request in self.waiting(channel, account):
                 if compare_digest(request.code.encode(), given.encode()):
                     return await self._admit(request, now)
-            await self._missed(channel, now)
+            if guessing:
+                await self._missed(channel, now)
         raise NotFound(
             f"no request with this code waits at {channel}; it may have expired (a code is good for an hour). "
             f"See: garra pairing list {channel}"
@@ -227,7 +233,10 @@ class Pairing:
             await self._wrong.remove(channel)
         elif tries.count >= TRIES:
             minutes = -(-left // 60_000)
-            raise Conflict(f"{TRIES} wrong codes were tried at {channel}: none is taken for {minutes} more minutes")
+            raise Conflict(
+                f"{TRIES} wrong codes were tried at {channel}: none is taken in chats for {minutes} more minutes; "
+                f"on the gateway's machine it still is: garra pairing approve {channel} CODE"
+            )
 
     async def _missed(self, channel: str, now: int) -> None:
         known = self._tries.get(channel)

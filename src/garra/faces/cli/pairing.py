@@ -118,7 +118,12 @@ def _dismiss(here: Place, asked: argparse.Namespace) -> int:
 def _revoke(here: Place, asked: argparse.Namespace) -> int:
     params = {"channel": asked.channel, "accountId": asked.account, "senderId": asked.sender}
     answer = _ask(here, asked, "channels.pairing.revoke", params)
-    return _told(asked, answer, f"{asked.sender} may not write to the agent on {asked.channel} any more.")
+    words = f"{asked.sender} may not write to the agent on {asked.channel} any more."
+    if answer.get("commandOwner") == "removed":
+        words += "\nThey are no longer its owner either (commands.ownerAllowFrom)."
+    for path in answer.get("stillListed") or ():
+        words += f"\nBut {path} still names them; change it with: {here.command} config set {path} '[…]'"
+    return _told(asked, answer, words)
 
 
 def _told(asked: argparse.Namespace, answer: Any, words: str) -> int:

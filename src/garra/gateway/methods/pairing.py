@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from garra.config.sections.channels import account_rules, accounts_of
+from garra.core import access
 from garra.core.errors import GarraError, Unavailable, UserError
 from garra.core.transcript import stamp
 from garra.domains.access.pairing import VALID_MS, WAITING, Happened, Pairing, Person, Request
@@ -107,7 +108,7 @@ async def approve(host: Host, caller: Caller, params: Answered) -> dict[str, Any
         _fits(params.request_id, channel, params.account_id)
         person = await pairing.approve_request(params.request_id)
     elif params.code is not None:
-        person = await pairing.approve(channel, params.code, params.account_id or "")
+        person = await pairing.approve(channel, params.code, params.account_id or "", guessing=False)
     else:
         raise UserError("channels.pairing.approve needs a requestId or a code")
     owner: Owned = await own(host, person) if params.bootstrap_command_owner else "not-requested"
@@ -126,11 +127,16 @@ async def own(host: Host, person: Person) -> Owned:
     if host.config.commands.get("ownerAllowFrom"):
         return "already-configured"
     try:
-        await host.put("commands.ownerAllowFrom", [f"{person.channel}:{person.sender}"])
+        await host.put("commands.ownerAllowFrom", [owner_entry(person)])
     except GarraError as error:
         log.warning("%s was let in, but is no owner: %s", person.sender, error.message)
         return "unavailable"
     return "configured"
+
+
+def owner_entry(person: Person) -> str:
+    """How `commands.ownerAllowFrom` names them."""
+    return f"{person.channel}:{person.sender}"
 
 
 async def greet(host: Host, person: Person) -> str:
@@ -155,8 +161,45 @@ async def dismiss(host: Host, caller: Caller, params: Dismissed) -> dict[str, An
 
 
 async def revoke(host: Host, caller: Caller, params: Revoked) -> dict[str, Any]:
-    person = await register(host).revoke(params.channel.lower(), params.sender_id, params.account_id or "")
-    return {"channel": person.channel, "accountId": person.account, "senderId": person.sender}
+    """`commandOwner`: what became of the ownership that an approval may have given; `stillListed`: the lists of the
+    configuration that name them all the same.
+    """
+    pairing = register(host)
+    person = await pairing.revoke(params.channel.lower(), params.sender_id, params.account_id or "")
+    elsewhere = any(each.sender == person.sender for each in pairing.people(person.channel))
+    disowned = not elsewhere and ADMIN in caller.scopes and await disown(host, person)
+    return {
+        "channel": person.channel,
+        "accountId": person.account,
+        "senderId": person.sender,
+        "commandOwner": "removed" if disowned else "not-changed",
+        "stillListed": lists(host, person),
+    }
+
+
+async def disown(host: Host, person: Person) -> bool:
+    """Make them the owner of commands no more, where an entry of the form that an approval writes says they are."""
+    written = list(host.config.commands.get("ownerAllowFrom") or ())
+    kept = [each for each in written if each != owner_entry(person)]
+    if kept == written:
+        return False
+    try:
+        await host.put("commands.ownerAllowFrom", kept)
+    except GarraError as error:
+        log.warning("%s was let out, but stays the owner: %s", person.sender, error.message)
+        return False
+    return True
+
+
+def lists(host: Host, person: Person) -> list[str]:
+    """The places of the configuration that name them, by their paths."""
+    config, channel = host.config, person.channel
+    allowed = account_rules(config.channels, channel, person.account).get("allowFrom") or ()
+    found = {
+        f"channels.{channel}.allowFrom": access.people(allowed, channel, config.access_groups),
+        "commands.ownerAllowFrom": access.owners(config.commands.get("ownerAllowFrom") or (), channel),
+    }
+    return [path for path, people in found.items() if people.names(person.sender)]
 
 
 def _fits(request: str, channel: str, account: str | None) -> None:
