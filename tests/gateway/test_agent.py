@@ -132,3 +132,14 @@ async def test_waiting_ends_when_its_time_is_over(tmp_path: Path) -> None:
     async with standing(tmp_path) as gateway, gateway.guest() as guest:
         await guest.answer(await guest.ask("agent", {**ASK, "message": "wait"}))
         assert (await guest.call("agent.wait", {"runId": "a1", "timeoutMs": 1}))["status"] == "timeout"
+
+
+async def test_a_command_is_answered_at_once_and_asks_no_model(tmp_path: Path) -> None:
+    async with standing(tmp_path) as gateway, gateway.guest() as guest:
+        accepted, done = await both(guest, {**ASK, "message": "/whoami"})
+        assert accepted["payload"]["status"] == "accepted"
+        result = done["payload"]["result"]
+        assert result["payloads"][0]["text"].startswith("You are an operator of this gateway")
+        assert result["meta"]["agentMeta"]["sessionId"]
+        await both(guest, {**ASK, "message": "/whoami", "idempotencyKey": "a2", "modelRun": True})
+        assert [turn.text for turn in gateway.acting.seen] == ["/whoami"]

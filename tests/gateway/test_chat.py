@@ -264,6 +264,22 @@ async def test_commands_are_obeyed_unless_they_are_words(tmp_path: Path) -> None
         assert "/stop" in await typed("/help", "c2")
         assert "Nothing is running" in await typed("/stop", "c3")
         assert "no model" in await typed("/model nope/x", "c4")
+        assert "you may: admin" in await typed("/whoami", "d1")
+        assert (
+            await typed("/queue", "d2")
+            == "Queue: steer (a message that comes while the agent works is given to it at once)."
+        )
+        assert "Queue: collect" in await typed("/queue collect", "d3")
+        assert "/queue takes steer, followup" in await typed("/queue up", "d4")
+        assert await typed("/v full", "d5") == "Verbose: full."
+        assert "No tokens were used" in await typed("/usage", "d6")
+        assert "cannot be summed up yet" in await typed("/compact", "d7")
+        assert "chats are not ready" in await typed("/pair", "d8")
+        assert await typed("/deny", "d9") == "Nothing waits for an approval."
+        assert (
+            await typed("/activation always", "d10")
+            == "/activation is for a chat on a platform; this is the gateway's own."
+        )
         assert "fake/fake" in await typed("/model fake", "c5")
         assert "high" in await typed("/think high", "c6")
         assert (await guest.call("chat.history", {"sessionKey": KEY}))["messages"] == []
@@ -274,9 +290,11 @@ async def test_commands_are_obeyed_unless_they_are_words(tmp_path: Path) -> None
         assert after["session"]["sessionId"] != before["session"]["sessionId"]
         await guest.call("chat.send", message("/status", "c8", suppressCommandInterpretation=True))
         await final(guest, "c8")
+        assert "Queue: collect" in await typed("/queue collect", "c10")
         await guest.call("chat.send", message("/etc/hosts is a file", "c9"))
         await final(guest, "c9")
         assert [turn.text for turn in gateway.acting.seen] == ["/status", "/etc/hosts is a file"]
+        assert gateway.acting.seen[-1].queue == "collect"
 
 
 async def test_an_answer_to_a_past_that_is_no_more_is_refused(tmp_path: Path) -> None:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from hmac import compare_digest
 from typing import Any
 
 from garra.core.errors import UserError
 from garra.core.value import frozen
+from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.gateway.host import Host
+from garra.gateway.method import PAIRING, Caller
+from garra.gateway.methods import pairing
+from garra.turns import queueing
+from garra.turns.chores import QUEUES, used
+from garra.turns.parts import cannot_compact
 
 
 @frozen
 class Typed:
-    """`/name argument`."""
+    """`/name argument`. `word` is the name as it was typed."""
 
     name: str
     argument: str
+    word: str
 
 
-Run = Callable[[Host, Session, Typed], Awaitable[str]]
+Run = Callable[[Host, Session, Typed, Caller], Awaitable[str]]
 """Does it; the text is what the person reads. Raises UserError with a line that is shown instead."""
 
 
@@ -43,37 +51,41 @@ def parse(text: str) -> Typed | None:
         return None
     command = BY_NAME[name]
     argument = rest.strip()
-    return Typed(command.name, argument) if command.takes or not argument else None
+    return Typed(command.name, argument, name) if command.takes or not argument else None
 
 
-async def run(host: Host, session: Session, typed: Typed, run_id: str) -> None:
+async def run(host: Host, session: Session, typed: Typed, run_id: str, caller: Caller) -> None:
     """Do it and tell the session's watchers what came of it, as the final words of run `run_id`."""
+    host.show.tell(run_id, session.key, session.agent_id, await answer(host, session, typed, caller))
+
+
+async def answer(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    """Do it; the words that say what came of it."""
     try:
-        text = await BY_NAME[typed.name].run(host, session, typed)
+        return await BY_NAME[typed.name].run(host, session, typed, caller)
     except UserError as refused:
-        text = refused.message
-    host.show.tell(run_id, session.key, session.agent_id, text)
+        return refused.message
 
 
-async def _help(host: Host, session: Session, typed: Typed) -> str:
+async def _help(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     lines = [f"/{each.name}{f' {each.takes}' if each.takes else ''}: {each.description}" for each in COMMANDS]
     return "\n".join(["Commands:", *lines])
 
 
-async def _new(host: Host, session: Session, typed: Typed) -> str:
+async def _new(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     await host.runs.abort(session.key, None, "reset")
     await host.sessions.reset(session.key, typed.name)
     host.show.changed(session.key, session.agent_id, reason=typed.name)
     return "A new conversation begins. What was said before is kept and can be exported."
 
 
-async def _stop(host: Host, session: Session, typed: Typed) -> str:
+async def _stop(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     runs = await host.runs.abort(session.key, None, "stop")
     await host.show.aborted(runs, "stop")
     return "Stopped." if runs else "Nothing is running here."
 
 
-async def _status(host: Host, session: Session, typed: Typed) -> str:
+async def _status(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     row = host.rows().row(session)
     model = f"{row['modelProvider']}/{row['model']}" if row["model"] else "no model"
     used, window = row.get("totalTokens"), row["contextTokens"]
@@ -82,7 +94,7 @@ async def _status(host: Host, session: Session, typed: Typed) -> str:
     return f"Garra {host.version} · {model} · {tokens} · {busy}\nSession {session.key} ({session.session_id})"
 
 
-async def _model(host: Host, session: Session, typed: Typed) -> str:
+async def _model(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     if not typed.argument:
         row = host.rows().row(session)
         return f"Model: {row['modelProvider']}/{row['model']}" if row["model"] else "No model is set."
@@ -95,13 +107,74 @@ async def _model(host: Host, session: Session, typed: Typed) -> str:
     return f"Model set to {model.ref}."
 
 
-async def _think(host: Host, session: Session, typed: Typed) -> str:
+async def _think(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     if not typed.argument:
         return f"Thinking: {session.thinking or host.rows().row(session)['thinkingDefault']}"
     level = None if typed.argument == "default" else typed.argument
     await host.sessions.patch(session.key, {"thinkingLevel": level})
     host.show.changed(session.key, session.agent_id, reason="patch")
     return f"Thinking set to {typed.argument}."
+
+
+async def _whoami(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    rights = ", ".join(sorted(scope.removeprefix("operator.") for scope in caller.scopes))
+    return (
+        f"You are an operator of this gateway, by {caller.client.id}; you may: {rights}.\n"
+        "Your id on a platform, for the owner's lists, is what /whoami says in a chat there."
+    )
+
+
+async def _usage(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    return used(session)
+
+
+async def _verbose(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    level = typed.argument.lower()
+    if level and level not in VERBOSE:
+        raise UserError(f"/verbose takes {', '.join(VERBOSE)}.")
+    if level:
+        session = await host.sessions.patch(session.key, {"verboseLevel": level})
+        host.show.changed(session.key, session.agent_id, reason="patch")
+    return f"Verbose: {session.verbose or 'off'}."
+
+
+async def _queue(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    mode = typed.argument.lower()
+    if mode and mode not in (*queueing.MODES, "default"):
+        raise UserError(f"/queue takes {', '.join(QUEUES)} or default.")
+    if mode:
+        session = await host.sessions.patch(session.key, {"queueMode": None if mode == "default" else mode})
+        host.show.changed(session.key, session.agent_id, reason="patch")
+    now = queueing.settings(host.config, "webchat", session).mode
+    return f"Queue: {now} ({QUEUES[now]})."
+
+
+async def _compact(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    return await cannot_compact(session.key)
+
+
+async def _pair(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    caller.require(PAIRING)
+    register = pairing.register(host)
+    waiting = register.waiting()
+    if not typed.argument or typed.argument.lower() in {"list", "pending"}:
+        rows = [f"{each.channel} {each.sender} {each.name[:64]}".rstrip() for each in waiting]
+        lines = "\n".join(rows)
+        return f"Who asks to be let in (approve with /pair CODE):\n{lines}" if rows else "Nobody asks to be let in."
+    code = typed.argument.split()[-1].upper()
+    found = [each for each in waiting if compare_digest(each.code.encode(), code.encode())]
+    if not found:
+        raise UserError("No request with this code waits; a code is good for an hour. /pair lists who asks.")
+    person = await register.approve_request(found[0].id)
+    return f"{person.sender} may write to {person.channel} now."
+
+
+async def _nothing(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    return "Nothing waits for an approval."
+
+
+async def _elsewhere(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    return f"/{typed.word} is for a chat on a platform; this is the gateway's own."
 
 
 COMMANDS: tuple[Command, ...] = (
@@ -111,9 +184,26 @@ COMMANDS: tuple[Command, ...] = (
     Command("reset", "begin anew; the old conversation is kept", "session", _new),
     Command("stop", "stop what is running", "session", _stop, aliases=("abort",)),
     Command("model", "show or set this session's model", "options", _model, takes="[provider/model | default]"),
-    Command("think", "show or set how much the model thinks", "options", _think, takes="[level | default]"),
+    Command("think", "show or set how much the model thinks", "options", _think, takes="[level | default]",
+            aliases=("thinking", "t")),
+    Command("verbose", "show or set whether tools are shown at work", "options", _verbose, takes="[off | on | full]",
+            aliases=("v",)),
+    Command("queue", "show or set what becomes of messages while the agent works", "options", _queue,
+            takes="[mode | default]"),
+    Command("whoami", "who you are here and what you may do", "status", _whoami, aliases=("id",)),
+    Command("usage", "tokens of this conversation", "status", _usage),
+    Command("compact", "sum up the conversation so far", "session", _compact),
+    Command("pair", "who asks to be let in; let one in", "management", _pair, takes="[code]"),
+    Command("approve", "allow what an agent asks", "management", _nothing, takes="[id]"),
+    Command("deny", "forbid what an agent asks", "management", _nothing, takes="[id]"),
+)  # fmt: skip
+ELSEWHERE = tuple(
+    Command(name, "for chats on a platform", "options", _elsewhere, takes="[value]", aliases=aliases)
+    for name, aliases in (("activation", ()), ("reply", ()), ("bot-me", ("bot_me", "botme")))
 )
-BY_NAME = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
+"""Known and not offered: typed here they are said to have no meaning, instead of being asked of the model."""
+
+BY_NAME = {name: command for command in (*COMMANDS, *ELSEWHERE) for name in (command.name, *command.aliases)}
 
 
 def listed(command: Command, *, args: bool = True) -> dict[str, Any]:

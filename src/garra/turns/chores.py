@@ -147,7 +147,11 @@ async def _bot_me(desk: Desk) -> str:
 
 
 async def _usage(desk: Desk) -> str:
-    session = await desk.session()
+    return used(await desk.session())
+
+
+def used(session: Session | None) -> str:
+    """What `/usage` says."""
     totals = session.totals if session else None
     if totals is None:
         return "No tokens were used in this conversation yet."

@@ -11,6 +11,7 @@ from garra.core.errors import GarraError, Unavailable, UserError
 from garra.core.events import RunEnded
 from garra.core.ids import RunId, SessionKey
 from garra.core.messages import Assistant, Message, User
+from garra.gateway import commands
 from garra.gateway.host import Host
 from garra.gateway.inbound import Said, asked, images_of, level
 from garra.gateway.ledgers import Claim, user_key
@@ -88,7 +89,11 @@ async def agent(host: Host, caller: Caller, params: Agent) -> dict[str, Any] | R
     if not new:
         return await _again(host, caller, said, claim)
     try:
-        answer = await _recall(host, said) or await _run(host, caller, said, params)
+        answer = (
+            await _recall(host, said)
+            or await _obeyed(host, caller, said, params)
+            or await _run(host, caller, said, params)
+        )
     except BaseException:
         host.ledgers.agent.release(claim)
         raise
@@ -118,6 +123,24 @@ async def _key(host: Host, params: Agent) -> SessionKey:
             return known.key
         return host.key(f"explicit:{params.session_id}", params.agent_id)
     return host.key("main", params.agent_id)
+
+
+async def _obeyed(host: Host, caller: Caller, said: Said, params: Agent) -> dict[str, Any] | None:
+    """What came of a command such as `/status`; None for words. Kept nowhere, as in a chat."""
+    bare = params.model_run or params.prompt_mode == "none"
+    typed = None if bare or said.images else commands.parse(said.text)
+    if typed is None:
+        return None
+    session = await host.ensure(said.key, "run")
+    accepted(host, caller, said)
+    payloads = [{"text": await commands.answer(host, session, typed, caller), "mediaUrl": None}]
+    meta = {"agentMeta": {"sessionId": session.session_id}, "aborted": False}
+    return {
+        "runId": said.run_id,
+        "status": "ok",
+        "summary": "completed",
+        "result": {"payloads": payloads, "meta": meta},
+    }
 
 
 async def _run(host: Host, caller: Caller, said: Said, params: Agent) -> dict[str, Any] | Reply:

@@ -24,6 +24,7 @@ from garra.gateway.params import UNSET, Attachment, Index, Limit, Name, Params, 
 from garra.gateway.reading import ChatHistory, read, spoken
 from garra.runs.run import Turn
 from garra.sdk.channel import Sender
+from garra.turns.queueing import MODES
 from garra.turns.webchat import WebChat
 
 RECENT = 500
@@ -127,7 +128,7 @@ async def _start(host: Host, caller: Caller, said: Said, params: ChatSend | None
     if params and isinstance(leaf := params.expected_leaf_entry_id, str):
         _on_branch(transcript.entries(), leaf)
     if command is not None:
-        host.spawn(commands.run(host, session, command, said.run_id), "chat command")
+        host.spawn(commands.run(host, session, command, said.run_id, caller), "chat command")
         host.ledgers.chat.end(said.run_id)
         return {"runId": said.run_id, "status": "started"}
     with host.show.expected(said.run_id, caller):
@@ -172,7 +173,7 @@ def turn(said: Said, session: Session, caller: Caller) -> Turn:
         model=said.model,
         thinking=said.thinking,
         timeout_s=said.timeout_s,
-        queue=said.queue,
+        queue=said.queue or MODES.get(str(session.extra.get("queueMode"))),
         meta=meta_of(said.run_id, caller),
         extra_system=said.extra_system,
     )
