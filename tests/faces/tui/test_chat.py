@@ -188,6 +188,9 @@ async def test_slash_commands_are_offered_and_done() -> None:
         await until(pilot, lambda: "version 0.1.0" in notices(app))
         await type_in(pilot, app, "/reset")
         await until(pilot, lambda: port.said("sessions.reset") == [{"key": MAIN}])
+        await type_in(pilot, app, "/sesions")
+        await until(pilot, lambda: "no command /sesions; did you mean /sessions" in notices(app))
+        assert port.said("chat.send") == []
         await type_in(pilot, app, "/unknown thing")
         await until(pilot, lambda: [sent["message"] for sent in port.said("chat.send")] == ["/unknown thing"])
 

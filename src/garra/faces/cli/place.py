@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from garra.client import target
+from garra.client import called, target
 from garra.client.target import Target, Wanted
 from garra.config.paths import Paths, resolve
 from garra.io.env import Environment, read
@@ -47,8 +47,8 @@ class Place:
 
     @property
     def command(self) -> str:
-        """What a person types to get here: the profile belongs to it."""
-        return f"garra --profile {self.paths.profile}" if self.paths.profile else "garra"
+        """What a person types to get here: the program as they called it, and the profile."""
+        return called.command(self.env, self.paths.profile)
 
 
 def here() -> Place:

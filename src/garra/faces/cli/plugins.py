@@ -86,4 +86,4 @@ def _command(here: Place) -> str:
     """This very program as a shell finds it, whatever is on its search path."""
     beside = Path(sys.executable).with_name("garra")
     program = shlex.quote(str(beside)) if beside.is_file() else f"{shlex.quote(sys.executable)} -m garra"
-    return program + here.command.removeprefix("garra")
+    return f"{program} --profile {here.paths.profile}" if here.paths.profile else program

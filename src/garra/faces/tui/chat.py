@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @frozen
 class Opening:
-    """What the person asked for on starting. Empty text means: not said."""
+    """What the person asked for on starting. Empty text means: not said. `command` is how they call this program."""
 
     session_key: str = ""
     agent_id: str = ""
@@ -45,6 +45,7 @@ class Opening:
     notices: tuple[str, ...] = ()
     history: int = 100
     theme: str = INK.name
+    command: str = "garra"
 
 
 @dataclass
@@ -233,6 +234,9 @@ class Chat(App[int]):
     def _sent(self, event: Composer.Sent) -> None:
         self._leaving = False
         found = commands.parse(event.text)
+        if found is None and (slip := commands.mistyped(event.text)):
+            self._do(self._notice(slip, "warn"))
+            return
         self._do(self._run(*found) if found else self._send(event.text))
 
     @on(TextArea.Changed)
@@ -333,15 +337,10 @@ class Chat(App[int]):
 
     async def _status(self, rest: str) -> None:
         del rest
-        status = await self._backend.status()
-        facts = self._facts
-        lines = [
-            f"{self._backend.where}, version {status.get('runtimeVersion', '?')}",
-            f"session {self._talk.session_key}",
-            f"model {facts.model or 'none'}, thinking {facts.thinking or 'as the model does'}",
-            f"{facts.tokens:,} tokens" + (f" of {facts.window:,}" if facts.window else ""),
-        ]
-        await self._notice("\n".join(lines))
+        version = (await self._backend.status()).get("runtimeVersion", "?")
+        await self._notice(
+            standing.report(f"{self._backend.where}, version {version}", self._talk.session_key, self._facts)
+        )
 
     async def _theme(self, rest: str) -> None:
         other = PAPER.name if self.theme == INK.name else INK.name
@@ -395,4 +394,5 @@ class Chat(App[int]):
     def _fatal_error(self) -> None:
         """A fault of ours: one line for the person; the log gets the rest, which may hold what nobody should read."""
         log.exception("the chat ended with a fault")
-        self.panic("garra: the chat ended with a fault of its own; `garra logs` tells more. Nothing said was lost.")
+        more = f"`{self._opening.command} logs` tells more"
+        self.panic(f"garra: the chat ended with a fault of its own; {more}. Nothing said was lost.")

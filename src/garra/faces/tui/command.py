@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Sequence
 
-from garra.client import quick, target
+from garra.client import called, quick, target
 from garra.client.target import Target, Wanted
 from garra.config.paths import Paths, resolve
 from garra.config.peek import peek
@@ -35,11 +35,12 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument("--token", default="", help="the gateway's token")
     parser.add_argument("--password", default="", help="the gateway's password")
     asked = parser.parse_args(list(arguments))
+    env = read()
     if asked.local and (asked.url or asked.token or asked.password):
         raise UserError("--local talks to no gateway: leave --url, --token and --password out")
     if not (os.isatty(0) and os.isatty(1)):
-        raise UserError('the chat needs a terminal. Without one: echo "…" | garra, or garra agent -m "…"')
-    env = read()
+        garra = called.command(env)
+        raise UserError(f'the chat needs a terminal. Without one: echo "…" | {garra}, or {garra} agent -m "…"')
     paths = resolve(env)
     chosen = Wanted(asked.url, asked.token, asked.password)
     there = None if asked.local else gateway(paths, env, chosen)

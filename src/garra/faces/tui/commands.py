@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from garra.core.thinking import LEVELS
+from garra.turns.commands import COMMANDS
 
 
 class Slash(NamedTuple):
@@ -46,6 +48,38 @@ def parse(text: str) -> tuple[str, str] | None:
     word, _, rest = text[1:].partition(" ")
     found = next((slash for slash in SLASHES if word.lower() in slash.names), None)
     return (found.name, rest.strip()) if found else None
+
+
+_WORD = re.compile(r"/([a-z][a-z-]*)(?=\s|\Z)", re.IGNORECASE)
+
+
+def mistyped(text: str) -> str:
+    """The line for a slash word that is nearly a command, here or of the gateway; empty for all other text.
+
+    Nearly: two letters wrong at most, and no more than half of them, so that a short path stays text.
+    """
+    found = _WORD.match(text)
+    word = found[1].lower() if found else ""
+    names = [name for slash in SLASHES for name in slash.names]
+    names += [name for command in COMMANDS for name in (command.name, *command.aliases) if command.name != "config"]
+    if not word or word in names:
+        return ""
+    far, near = min((apart(word, name), name) for name in dict.fromkeys(names))
+    return f"no command /{word}; did you mean /{near}" if far <= min(2, len(word) // 2) else ""
+
+
+def apart(one: str, other: str) -> int:
+    """How many letters have to be put in, left out, changed, or swapped with their neighbour."""
+    rows = [list(range(len(other) + 1))]
+    for i, letter in enumerate(one, 1):
+        row = [i]
+        for j, wanted in enumerate(other, 1):
+            least = min(rows[-1][j] + 1, row[j - 1] + 1, rows[-1][j - 1] + (letter != wanted))
+            if i > 1 and j > 1 and (letter, one[i - 2]) == (other[j - 2], wanted):
+                least = min(least, rows[-2][j - 2] + 1)
+            row.append(least)
+        rows.append(row)
+    return rows[-1][-1]
 
 
 def fitting(text: str) -> list[Slash]:

@@ -29,6 +29,18 @@ def facts(link: Link | None, agent: str, known: Facts) -> Content:
     return Content("  ").join(parts)
 
 
+def report(where: str, session_key: str, known: Facts) -> str:
+    """What `/status` says."""
+    return "\n".join(
+        (
+            where,
+            f"session {session_key}",
+            f"model {known.model or 'none'}, thinking {known.thinking or 'as the model does'}",
+            f"{known.tokens:,} tokens" + (f" of {known.window:,}" if known.window else ""),
+        )
+    )
+
+
 def doing(run: Running | None, now_ms: int, *, leaving: bool) -> Content:
     """What goes on and how it is stopped; else where to look for help."""
     if run is not None:

@@ -7,7 +7,7 @@ import importlib
 from contextlib import closing
 
 from garra import app
-from garra.client import target
+from garra.client import called, target
 from garra.client.target import Target, Wanted
 from garra.config.paths import Paths
 from garra.config.peek import peek
@@ -25,15 +25,17 @@ from garra.io.files import atomic
 def show(paths: Paths, env: Environment, asked: argparse.Namespace, wanted: Wanted | None) -> int:
     """Open the chat and give the exit code when it is left. `wanted` None: the agent lives in this process."""
     port = inside(paths, env) if wanted is None else outside(paths, env, wanted)
+    garra = called.command(env, paths.profile)
     opening = Opening(
         session_key=asked.session,
         agent_id=asked.agent,
         model=asked.model,
         thinking=asked.thinking,
         message=asked.message,
-        notices=first_words(paths) if wanted is None else (),
+        notices=first_words(paths, garra) if wanted is None else (),
         history=max(1, asked.history_limit),
         theme=fitting(env.get("GARRA_THEME", ""), env.get("COLORFGBG", "")),
+        command=garra,
     )
     screen = Chat(Backend(port), opening, SystemClock())
     with closing(logs.setup(paths, "info")):
@@ -41,9 +43,8 @@ def show(paths: Paths, env: Environment, asked: argparse.Namespace, wanted: Want
     return screen.return_code or 0
 
 
-def first_words(paths: Paths) -> tuple[str, ...]:
-    """What a person should know who talks to an agent in this window."""
-    garra = f"garra --profile {paths.profile}" if paths.profile else "garra"
+def first_words(paths: Paths, garra: str) -> tuple[str, ...]:
+    """What a person should know who talks to an agent in this window; `garra` is how they call this program."""
     alone = f"No gateway runs here, so the agent lives in this window. To keep it running: {garra} gateway run"
     if settled(paths):
         return (alone,)
