@@ -124,6 +124,8 @@ def test_leaving_changes_nothing(program: Program, terminal: Terminal) -> None:
     program.config.write_text('{"gateway": {\n  "port": }}')
     terminal.start("repair")
     assert "line 2, column 11" in terminal.shows("What shall be done?")
+    terminal.type("77")
+    assert terminal.shows("none of the choices").count("is not valid") == 1
     terminal.type("q")
     assert "Nothing was changed" in terminal.shows("left-with-1")
     assert program.config.read_text() == '{"gateway": {\n  "port": }}'
@@ -142,7 +144,7 @@ def test_an_editor_a_value_and_a_new_beginning(program: Program, terminal: Termi
     choose(terminal, "open it in edit")
     choose(terminal, "type another value for gateway.port")
     terminal.type("many")
-    terminal.shows("That would not do either")
+    terminal.shows("That would not do either: Invalid input: expected a valid integer")
     choose(terminal, "type another value for gateway.port")
     terminal.type("18999")
     terminal.shows("left-with-0")

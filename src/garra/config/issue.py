@@ -11,7 +11,8 @@ from garra.core.dotted import Path, show
 class Issue:
     """One thing to say about one place: `path` is as a person writes it, `at` as keys; `line` is 0 when unknown.
 
-    `allowed` are the values that would do, when there is such a list.
+    `allowed` are the values that would do, when there is such a list. `wrong`: the value cannot be used as it is
+    written, though the configuration serves without it; no change may bring such a one in.
     """
 
     path: str
@@ -19,6 +20,7 @@ class Issue:
     allowed: tuple[str, ...] = ()
     line: int = 0
     at: Path = ()
+    wrong: bool = False
 
     @property
     def joined(self) -> str:
@@ -29,6 +31,6 @@ class Issue:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
-def issue(at: Path, message: str, allowed: tuple[str, ...] = ()) -> Issue:
+def issue(at: Path, message: str, allowed: tuple[str, ...] = (), *, wrong: bool = False) -> Issue:
     """An issue at a place given by keys."""
-    return Issue(show(at), message, allowed, at=at)
+    return Issue(show(at), message, allowed, at=at, wrong=wrong)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from garra.config.load import Snapshot
-from garra.config.sections import lookup
+from garra.config.validate import unknown
 from garra.core import repair
 from garra.core.dotted import Path
 from garra.core.repair import Trouble
@@ -20,12 +20,15 @@ def faults(found: Snapshot) -> tuple[Trouble, ...]:
 
 
 def slips(found: Snapshot) -> tuple[Trouble, ...]:
-    """Unknown keys that are nearly a known one: they are kept and not used, so the configuration may still be valid."""
-    unknown = dict(lookup.unknown(found.resolved))
+    """What cannot be used as it is written, though the configuration may still be valid.
+
+    Unknown keys that are nearly a known one, and values that are none of the allowed ones.
+    """
+    names = {odd.at: odd.names for odd in unknown(found.resolved)}
     return tuple(
-        Trouble(one.at, one.message, one.line, names=unknown[one.at])
+        Trouble(one.at, one.message, one.line, one.allowed, names=names.get(one.at, ()))
         for one in found.warnings
-        if one.at in unknown and repair.near(str(one.at[-1]), unknown[one.at])
+        if one.wrong or (one.at in names and repair.near(str(one.at[-1]), names[one.at]))
     )
 
 

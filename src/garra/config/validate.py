@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from garra.config import channel_keys
 from garra.config.issue import Issue, issue
 from garra.config.sections import Config, lookup
+from garra.config.sections.lookup import Odd
 from garra.config.variables import Missing
 from garra.core.dotted import Path
 from garra.core.redact import hidden
@@ -25,6 +27,7 @@ UNAVAILABLE = "feature using this value will be unavailable"
 BUNDLED = FilePath(__file__).resolve().parents[1] / "builtin" / "providers"
 NAMED = FilePath(__file__).with_name("providers.toml")
 _ROUNDS = 3
+_LIKE = 0.75
 _WANTED = {"a valid tuple": "a list", "a valid dictionary": "an object", "a valid string": "text"}
 """The library's words for kinds of values, and those of a configuration file."""
 
@@ -41,7 +44,8 @@ class Checked:
 def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checked:
     """Validate. An unknown choice on which safety depends is read as the closed one, with a warning."""
     warnings = [issue(lack.at, f"{lack.reason} - {UNAVAILABLE}") for lack in missing]
-    warnings += [_unknown(at, names) for at, names in lookup.unknown(resolved)]
+    warnings += strange(unknown(resolved))
+    warnings += channel_keys.misfits(resolved, {lack.at for lack in missing})
     tree = _marked(resolved, missing)
     issues = list(_undeclared(resolved))
     config: Config | None = None
@@ -51,9 +55,9 @@ def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checke
             break
         except ValidationError as fault:
             faults = [(_place(tree, error), error) for error in fault.errors(include_url=False, include_context=True)]
-        closed = {at: mark for at, _error in faults if (mark := lookup.place(at).closed) is not None}
-        for at, mark in closed.items():
-            warnings.append(issue(at, f"unknown value {_shown(tree, at)}; read as '{mark}', the closed choice"))
+        closed = {at: (mark, error) for at, error in faults if (mark := lookup.place(at).closed) is not None}
+        for at, (mark, error) in closed.items():
+            warnings.append(_closed(tree, at, f"read as '{mark}', the closed choice", error))
             tree = _put(tree, at, mark)
         rest = [(at, error) for at, error in faults if at not in closed]
         if rest or not closed:
@@ -63,10 +67,37 @@ def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checke
     return Checked(None if issues else config, tuple(issues), tuple(warnings))
 
 
-def _unknown(at: Path, names: tuple[str, ...]) -> Issue:
-    close = importlib.import_module("difflib").get_close_matches(str(at[-1]), names, 1, 0.75)
-    hint = f'; did you mean "{close[0]}"?' if close else ""
-    return issue(at, f'Unrecognized key: "{at[-1]}" (kept, not used{hint})')
+def unknown(resolved: Any) -> Iterator[Odd]:
+    """Every key that nobody names."""
+    yield from lookup.unknown(resolved)
+    yield from channel_keys.unknown(resolved)
+
+
+def strange(found: Iterable[Odd]) -> Iterator[Issue]:
+    """What is said of keys that nobody names; nothing of one that may well be somebody else's."""
+    for odd in found:
+        close = importlib.import_module("difflib").get_close_matches(str(odd.at[-1]), odd.names, 1, _LIKE)
+        if odd.sure or close:
+            hint = f'; did you mean "{close[0]}"?' if close else ""
+            yield issue(odd.at, f'Unrecognized key: "{odd.at[-1]}" (kept, not used{hint})')
+
+
+def _closed(tree: Any, at: Path, instead: str, error: ErrorDetails) -> Issue:
+    allowed = _allowed(error)
+    which = f" (allowed: {_listed(allowed)})" if allowed else ""
+    message = f"unknown value {_shown(tree, at)}{which}; {instead}"
+    return issue(at, message, allowed, wrong=True)
+
+
+def _allowed(error: ErrorDetails) -> tuple[str, ...]:
+    """The values that would do, where only some do."""
+    if error["type"] != "literal_error":
+        return ()
+    return tuple(part.strip("'") for part in str(error["ctx"]["expected"]).replace(" or ", ", ").split(", "))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _marked(resolved: dict[str, Any], missing: tuple[Missing, ...]) -> Any:
@@ -165,9 +196,8 @@ def _issue(tree: Any, at: Path, error: ErrorDetails) -> Issue:
     if kind == "missing":
         return issue(at, "Invalid input: required, received nothing")
     if kind == "literal_error":
-        allowed = tuple(part.strip("'") for part in str(error["ctx"]["expected"]).replace(" or ", ", ").split(", "))
-        listed = ", ".join(f'"{name}"' for name in allowed)
-        return issue(at, f"Invalid input (allowed: {listed}), got: {_shown(tree, at)}", allowed)
+        allowed = _allowed(error)
+        return issue(at, f"Invalid input (allowed: {_listed(allowed)}), got: {_shown(tree, at)}", allowed)
     message = error["msg"].removeprefix("Input should be ").split(", unable to")[0]
     message = _WANTED.get(message, message)
     received = _kind(error["input"])

@@ -16,6 +16,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from garra.config import include
+from garra.config.issue import Issue
 from garra.config.load import Snapshot, digest, keep, last_good, load, snapshot_of
 from garra.config.paths import Paths
 from garra.config.source import interpret
@@ -57,8 +58,8 @@ class Writer:
     """Changes the configuration file, or does nothing and raises. All calls block: on a loop, use a thread.
 
     Each takes `base_hash`, the hash of the text that the caller saw, and raises Conflict when that is no longer the
-    file's; ConfigInvalid (`details["issues"]`) when the outcome would not be valid; Forbidden when the file is
-    managed from outside (`<PREFIX>_CONFIG_READONLY=1`).
+    file's; ConfigInvalid (`details["issues"]`) when the outcome would not be valid, or a single change would bring in
+    a value that cannot be used; Forbidden when the file is managed from outside (`<PREFIX>_CONFIG_READONLY=1`).
     """
 
     def __init__(self, paths: Paths, env: Environment, written: Callable[[Snapshot], None] | None = None) -> None:
@@ -89,12 +90,12 @@ class Writer:
     def apply(self, changes: Sequence[merge.Change], base_hash: str | None = None) -> Snapshot:
         """Make several changes at once, all or none."""
 
-        return self._write(lambda text: _edited(self._filled(text), changes), base_hash, shrink=True)
+        return self._write(lambda text: _edited(self._filled(text), changes), base_hash, shrink=True, strict=True)
 
     def patch(self, merged: dict[str, Any], base_hash: str | None = None) -> Snapshot:
         """Merge into the file: None removes a key, lists of objects with ids merge by id (`core.merge.patched`)."""
 
-        return self._write(lambda text: _merged(self._filled(text), merged), base_hash)
+        return self._write(lambda text: _merged(self._filled(text), merged), base_hash, strict=True)
 
     def replace(self, raw: str, base_hash: str | None = None, *, shrink: bool = False) -> Snapshot:
         """Put a whole new text in place; sentinels in it stand for what is stored.
@@ -172,7 +173,7 @@ class Writer:
         before = snapshot_of(interpret(old, self._paths, self._env))
         return _Draft(old, new, before, before if new == old and before.valid else self._checked(new))
 
-    def _write(self, edit: Edit, base_hash: str | None, *, shrink: bool = False) -> Snapshot:
+    def _write(self, edit: Edit, base_hash: str | None, *, shrink: bool = False, strict: bool = False) -> Snapshot:
         self._refuse_managed()
         with self._writing():
             draft = self._draft(edit, base_hash)
@@ -180,6 +181,8 @@ class Writer:
                 return draft.before
             if not shrink:
                 _refuse_loss(draft.before, draft.after)
+            if strict:
+                _refuse_wrong(draft.before, draft.after)
             if draft.before.valid and draft.old.strip():
                 atomic.write(_beside(self._paths.config_file, ".bak"), draft.old.encode())
             atomic.write(self._paths.config_file, draft.new.encode())
@@ -203,7 +206,7 @@ class Writer:
     def _checked(self, new: str) -> Snapshot:
         after = snapshot_of(interpret(new, self._paths, self._env))
         if not after.valid:
-            listed = [{"path": found.joined, "message": found.message} for found in after.issues]
+            listed = [_told(found) for found in after.issues]
             raise ConfigInvalid(f"not written: {after.issues[0]}", details={"issues": listed})
         if SENTINEL in json.dumps(after.parsed):
             raise ConfigInvalid(f"not written: {SENTINEL} stands where no secret is stored")
@@ -269,6 +272,20 @@ def _refuse_loss(before: Snapshot, after: Snapshot) -> None:
     mode = ("gateway", "mode")
     if _at(before.resolved, mode) is not None and _at(after.resolved, mode) is None:
         raise Conflict("not written: gateway.mode would be lost")
+
+
+def _refuse_wrong(before: Snapshot, after: Snapshot) -> None:
+    """Refuse a value that cannot be used, unless it stood there before."""
+    known = {(found.at, found.message) for found in before.warnings}
+    for found in after.warnings:
+        if found.wrong and (found.at, found.message) not in known:
+            listed = ", ".join(f'"{name}"' for name in found.allowed)
+            told = f"{found.path}: allowed are {listed}" if listed else str(found)
+            raise ConfigInvalid(f"not written: {told}", details={"issues": [_told(found)]})
+
+
+def _told(found: Issue) -> dict[str, str]:
+    return {"path": found.joined, "message": found.message}
 
 
 def _restored(value: Any, text: str, at: Path) -> Any:

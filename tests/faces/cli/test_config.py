@@ -42,3 +42,31 @@ def test_plugins_that_are_no_object_are_only_not_valid(tmp_path: Path) -> None:
     done = garra(tmp_path, "config", "validate")
     assert done.returncode == 1
     assert "Config is invalid" in done.stderr
+
+
+def test_a_value_that_cannot_be_used_is_refused_and_those_that_can_are_named(tmp_path: Path) -> None:
+    done = garra(tmp_path, "config", "set", "channels.telegram.dmPolicy", "opn")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert '"pairing", "allowlist", "open", "disabled"' in done.stderr
+    assert not (tmp_path / "garra.json").exists()
+    done = garra(tmp_path, "config", "set", "channels.telegram.replyToMode", "frist")
+    assert (done.returncode, '"first"' in done.stderr) == (1, True)
+
+
+def test_what_a_channel_says_is_text_stays_text(tmp_path: Path) -> None:
+    garra(tmp_path, "config", "set", "channels.telegram.accounts.a.botToken", "12")
+    found = json.loads((tmp_path / "garra.json").read_text())
+    assert found["channels"]["telegram"]["accounts"]["a"]["botToken"] == "12"
+
+
+def test_only_what_was_set_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "garra.json").write_text('{"gateway": {"prot": 1}}')
+    done = garra(tmp_path, "config", "set", "agents.defaults.modle", "a/b")
+    assert (
+        done.stderr == '  ! agents.defaults.modle: Unrecognized key: "modle" (kept, not used; did you mean "model"?)\n'
+    )
+    assert garra(tmp_path, "config", "set", "session.dmScope", "main").stderr == ""
+    (tmp_path / "patch.json").write_text('{"channels": {"irc": {"hsot": "x"}}}')
+    done = garra(tmp_path, "config", "patch", "--file", str(tmp_path / "patch.json"))
+    assert (done.stderr.count("\n"), "channels.irc.hsot" in done.stderr) == (1, True)
+    assert "gateway.prot" in garra(tmp_path, "config", "validate").stdout

@@ -53,3 +53,9 @@ def test_without_a_last_good_one_none_is_promised(tmp_path: Path) -> None:
     told = explained(here, load(here.paths, here.env))
     assert "garra repair" in told
     assert "config restore" not in told
+
+
+def test_a_wrong_choice_is_a_fault_with_the_choices(tmp_path: Path) -> None:
+    shown = lines(tmp_path, "{channels: {telegram: {dmPolicy: 'opn'}}}")
+    assert shown[0].startswith("  line 1, column 34: channels.telegram.dmPolicy: unknown value")
+    assert '"open"' in shown[0]

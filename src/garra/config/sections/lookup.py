@@ -7,6 +7,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from garra.config import originals
+from garra.config.sections.channels import Account
 from garra.config.sections.fields import Closed, Section
 from garra.config.sections.root import Config
 from garra.core.dotted import Path
@@ -82,16 +84,36 @@ def place(path: Path) -> Place:
     return Place(known=True, secret=secret, required=field is not None and field.is_required(), closed=closed)
 
 
-def unknown(tree: Any, annotation: Any = Config, at: Path = ()) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """The keys of a tree that no section names, each with the names that its section has."""
+@frozen
+class Odd:
+    """A key that nobody names, and the `names` that could stand there.
+
+    Not `sure`: further keys may belong to somebody else there, so that it is a slip only when it is like a name.
+    """
+
+    at: Path
+    names: tuple[str, ...]
+    sure: bool
+
+
+def keys_of(section: type[Section]) -> frozenset[str]:
+    """The keys that a section names."""
+    return frozenset(_fields(section))
+
+
+def unknown(tree: Any, annotation: Any = Config, at: Path = ()) -> Iterator[Odd]:
+    """The keys of a tree that no section names. Those of channels are not looked at: the channels declare them."""
     section = _section(annotation)
     if section is not None and isinstance(tree, dict):
         fields = _fields(section)
         for key, value in tree.items():
             if key in fields:
                 yield from unknown(value, fields[key].annotation, (*at, key))
-            elif not section.open:
-                yield (*at, key), tuple(fields)
+            elif not issubclass(section, Account):
+                others = originals.of_section(section.__name__)
+                if key not in (others or ()):
+                    sure = not section.open if others is None else originals.MORE not in others
+                    yield Odd((*at, key), (*fields, *(others or ())), sure)
     elif isinstance(tree, dict):
         for key, value in tree.items():
             yield from unknown(value, _inner(annotation, key), (*at, key))

@@ -7,12 +7,15 @@ import os
 import sys
 from collections.abc import Sequence
 
+from garra.core.dotted import show
 from garra.core.errors import GarraError, UserError
 from garra.faces.cli import output, place, turn
 from garra.faces.cli.place import Place
 from garra.faces.cli.turn import Ask, Terminated
 
 CHAT = "garra.faces.tui.command"
+SLIPS = 3
+"""So many slips of the configuration are told before the chat opens."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -33,6 +36,8 @@ def _usable(here: Place, *, terminal: bool) -> bool:
         return True
     found = importlib.import_module("garra.config.load").load(here.paths, here.env)
     if found.valid:
+        for slip in importlib.import_module("garra.config.troubles").slips(found)[:SLIPS]:
+            output.note(f"garra: {show(slip.at)}: {slip.message} ({here.command} repair)")
         return True
     repair = importlib.import_module("garra.faces.cli.repair")
     if terminal:

@@ -6,7 +6,7 @@ import argparse
 import importlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,8 +129,14 @@ def value_of(path: dotted.Path, text: str, *, strict: bool) -> Any:
         value = include.decode(text)
     except include.Unreadable:
         return text
+    return text if not isinstance(value, str | dict | None) and _texts(path) else value
+
+
+def _texts(path: dotted.Path) -> bool:
+    """Whether only text may stand there: a secret, or what a channel says is text."""
     spot: Spot = importlib.import_module("garra.config.sections.lookup").place(path)
-    return text if spot.secret and not isinstance(value, str | dict | None) else value
+    own = importlib.import_module("garra.config.channel_keys").declared(path)
+    return spot.secret or (own or {}).get("type") == "string"
 
 
 def _set(options: argparse.Namespace, place: Place) -> int:
@@ -145,13 +151,16 @@ def _set(options: argparse.Namespace, place: Place) -> int:
         value = merge.patched(tree, value)
     before = _loaded(place)
     found = writer.set(path, value)
-    _say(
-        place,
-        before,
-        found,
-        f"{dotted.show(path)} is set" + ("" if _quiet(path, value) else f" to {json.dumps(value)}"),
-    )
+    words = f"{dotted.show(path)} is set" + ("" if _quiet(path, value) else f" to {json.dumps(value)}")
+    _say(place, before, found, words)
+    _warn(one for one in _warnings(place, found) if _about(one, path))
     return 0
+
+
+def _about(found: Issue, path: dotted.Path) -> bool:
+    """Whether it speaks of this place, of what is below it or of what holds it."""
+    shared = min(len(found.at), len(path))
+    return shared > 0 and found.at[:shared] == path[:shared]
 
 
 def _quiet(path: dotted.Path, value: Any) -> bool:
@@ -176,7 +185,10 @@ def _patch(options: argparse.Namespace, place: Place) -> int:
     if not isinstance(value, dict):
         raise UserError(f"{options.file} must hold one object")
     before = _loaded(place)
-    _say(place, before, Writer(place.paths, place.env).patch(value), "the configuration is changed")
+    known = {str(one) for one in _warnings(place, before)}
+    found = Writer(place.paths, place.env).patch(value)
+    _say(place, before, found, "the configuration is changed")
+    _warn(one for one in _warnings(place, found) if str(one) not in known)
     return 0
 
 
@@ -185,7 +197,10 @@ def _say(place: Place, before: Snapshot, found: Snapshot, words: str) -> None:
     waits = ("it",) if blind else fixed.changed(before.config, found.config)
     when = f"takes {' and '.join(waits)} over when it is restarted" if waits else "takes it over within a second"
     sys.stdout.write(f"{words}. A running gateway {when}.\n")
-    for warning in _warnings(place, found):
+
+
+def _warn(found: Iterable[Issue]) -> None:
+    for warning in found:
         sys.stderr.write(f"  ! {warning}\n")
 
 

@@ -88,7 +88,7 @@ class Look:
     def lines(self) -> list[str]:
         """Each fault in a line, and the line of the file below it."""
         file = self._place.paths.config_file
-        state = "is not valid" if self.faults else "is valid, but a key in it is not known"
+        state = "is not valid" if self.faults else "is valid, but not all in it can be used as it is written"
         said = [f"The configuration {file} {state}:"]
         for trouble in (*self.faults, *self.slips):
             said += self._told(trouble)
@@ -149,14 +149,8 @@ class Repair:
         menu = self._menu(look)
         for number, choice in enumerate(menu, 1):
             output.say(f"  {number:>2}  {output.harmless(choice.words)}")
-        said = _asked(f"\nWhat shall be done? (1-{len(menu)}) ")
-        if said is None or said.casefold() in ("q", "quit", "exit"):
-            return self._quit(look, menu[-1])
-        if not said.isdecimal() or not 0 < int(said) <= len(menu):
-            output.say(f"That is none of the choices; type a number from 1 to {len(menu)}.")
-            return None
-        choice = menu[int(said) - 1]
-        return self._steps[choice.kind](look, choice)
+        chosen = _chosen(menu)
+        return self._steps[chosen.kind](look, chosen)
 
     def _menu(self, look: Look) -> tuple[Choice, ...]:
         raw = look.found.raw
@@ -195,7 +189,14 @@ class Repair:
             self._put(look, text)
             output.say(f"Done: {show(at)} is set.")
         else:
-            output.say("That would not do either; nothing was changed.")
+            output.say(f"That would not do either: {self._why(look, text)}. Nothing was changed.")
+
+    def _why(self, look: Look, text: str) -> str:
+        """What would be wrong with a text at the place that was to be mended, else anywhere."""
+        after = snapshot_of(interpret(text, self._place.paths, self._place.env))
+        found = (*troubles.faults(after), *troubles.slips(after))
+        there = next((one for one in found if one.at == look.first.at), found[0] if found else look.first)
+        return output.harmless(there.message)
 
     def _restore(self, look: Look, choice: Choice) -> None:
         assert look.good is not None
@@ -236,6 +237,17 @@ class Repair:
         if self._aside:
             output.say(NO_CHANGES)
         return "quit"
+
+
+def _chosen(menu: Sequence[Choice]) -> Choice:
+    """What a person takes from the menu, asked until it is one of its numbers; the last one at the end of the input."""
+    while True:
+        said = _asked(f"\nWhat shall be done? (1-{len(menu)}) ")
+        if said is None or said.casefold() in ("q", "quit", "exit"):
+            return menu[-1]
+        if said.isdecimal() and 0 < int(said) <= len(menu):
+            return menu[int(said) - 1]
+        output.say(f"That is none of the choices; type a number from 1 to {len(menu)}.")
 
 
 def _asked(words: str, *, secret: bool = False) -> str | None:

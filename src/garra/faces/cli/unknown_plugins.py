@@ -1,19 +1,45 @@
-"""Plugins that the configuration names and that are not there: most often a slip of the pen."""
+"""What the configuration says of plugins that are not there, or of channels that know no such key: slips of the pen."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
+from garra.config import channel_keys, originals
 from garra.config.issue import Issue, issue
 from garra.config.load import Snapshot
 from garra.config.paths import Paths
+from garra.config.validate import strange
 from garra.domains.plugins import discover
 
 
 def complaints(paths: Paths, snapshot: Snapshot) -> tuple[Issue, ...]:
-    """One warning for each of `plugins.entries` that no plugin here is called. No plugin code runs."""
+    """What is wrong with the names of plugins, and with the keys of channels from outside the box. No code of theirs
+    runs."""
+    return (*_entries(paths, snapshot), *_channels(paths, snapshot))
+
+
+def _channels(paths: Paths, snapshot: Snapshot) -> Iterator[Issue]:
+    """Of channels from outside the box: the others are looked at wherever a configuration is read."""
+    written = snapshot.resolved.get("channels")
+    if not isinstance(written, dict) or all(originals.channel_in_the_box(name) for name in written):
+        return
+    found = [*discover.installed(), *discover.extensions(paths.extensions)]
+    manifests = [one.manifest for one in found if isinstance(one, discover.Plugin) and one.manifest.kind == "channel"]
+    schemas = {part.name: each.settings.get("properties") or {} for each in manifests for part in each.parts}
+    own = {name: keys for name, keys in schemas.items() if originals.channel_in_the_box(name) is None}
+    told = {warning.at for warning in snapshot.warnings}
+    for one in (
+        *strange(channel_keys.unknown(snapshot.resolved, own)),
+        *channel_keys.misfits(snapshot.resolved, told, own),
+    ):
+        if one.at not in told:
+            yield one
+
+
+def _entries(paths: Paths, snapshot: Snapshot) -> tuple[Issue, ...]:
     written = snapshot.merged.get("plugins")
     entries = written.get("entries") if isinstance(written, dict) else None
     if not isinstance(entries, dict) or not entries:
