@@ -1,5 +1,13 @@
 # make run    set everything up and talk to the agent (a line on standard input is answered and printed)
 # make test   set everything up and run every check and test
+# make check  format, style, layers, types
+# make unit   the tests that do not start the program
+# make e2e    the tests that start it
+# make bench  the figures of the README, on this machine
+# make docs   the rules that the code and its documents are held to
+# make new    KIND=tool NAME=weather: the beginning of a plugin (KIND is tool or provider)
+# make clean  remove the environment and what was built
+# make help   these lines
 SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +15,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 CHANNELS := $(wildcard requirements/channels/*.lock)
 
-.PHONY: run test check unit e2e bench docs new new-words clean
+.PHONY: run help test check unit e2e bench docs new new-words clean
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Garra needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=…" >&2; exit 1; }
@@ -26,6 +34,9 @@ $(VENV)/dev.stamp: requirements/dev.lock $(CHANNELS) $(VENV)/run.stamp
 
 run: $(VENV)/run.stamp
 	@$(BIN)/garra
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
 
 check: $(VENV)/dev.stamp
 	@$(BIN)/ruff format --check -q src tests bench

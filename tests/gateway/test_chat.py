@@ -264,7 +264,7 @@ async def test_commands_are_obeyed_unless_they_are_words(tmp_path: Path) -> None
         assert "/stop" in await typed("/help", "c2")
         assert "Nothing is running" in await typed("/stop", "c3")
         assert "no model" in await typed("/model nope/x", "c4")
-        assert "you may: admin" in await typed("/whoami", "d1")
+        assert "you may: everything" in await typed("/whoami", "d1")
         assert (
             await typed("/queue", "d2")
             == "Queue: steer (a message that comes while the agent works is given to it at once)."

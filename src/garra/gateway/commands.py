@@ -11,7 +11,7 @@ from garra.core.value import frozen
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.gateway.host import Host
-from garra.gateway.method import PAIRING, Caller
+from garra.gateway.method import ADMIN, PAIRING, Caller
 from garra.gateway.methods import pairing
 from garra.turns import queueing
 from garra.turns.chores import QUEUES, used
@@ -117,7 +117,8 @@ async def _think(host: Host, session: Session, typed: Typed, caller: Caller) -> 
 
 
 async def _whoami(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
-    rights = ", ".join(sorted(scope.removeprefix("operator.") for scope in caller.scopes))
+    each = ", ".join(sorted(scope.removeprefix("operator.") for scope in caller.scopes))
+    rights = "everything" if ADMIN in caller.scopes else each
     return (
         f"You are an operator of this gateway, by {caller.client.id}; you may: {rights}.\n"
         "Your id on a platform, for the owner's lists, is what /whoami says in a chat there."
