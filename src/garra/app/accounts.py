@@ -72,9 +72,9 @@ def secret_file(path: str) -> str:
     try:
         facts = os.lstat(where)
     except OSError as error:
-        raise UserError(f"{where}: {error.strerror}; it is to hold a token") from None
+        raise UserError(f"{where}: {error.strerror}") from None
     if not stat.S_ISREG(facts.st_mode):
-        raise UserError(f"{where} is no plain file; name the file itself that holds the token, no link to it")
+        raise UserError(f"{where} is no plain file; name the file itself, no link to it")
     return atomic.read(where, 1 << 16)
 
 

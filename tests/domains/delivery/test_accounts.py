@@ -8,7 +8,7 @@ import pytest
 
 from garra.core.errors import UserError
 from garra.core.secret import Secret
-from garra.domains.delivery.accounts import LinkKey, Outside, Setup, setups
+from garra.domains.delivery.accounts import LinkKey, Outside, Setup, advice, setups
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -77,7 +77,7 @@ def test_a_file_that_cannot_be_read_is_told() -> None:
         raise UserError(f"{path} is a symbolic link")
 
     setup = one({"tokenFile": "/x"}, read=refuse)
-    assert setup.fault == "/x is a symbolic link"
+    assert setup.fault == "its botToken cannot be read: /x is a symbolic link"
 
 
 def test_settings_are_checked_before_anything_runs() -> None:
@@ -160,3 +160,42 @@ def test_plain_keys_come_from_the_environment_for_the_default_account_only() -> 
     assert named.fault == "channels.toy.accounts.a.host: is required"
     (wrong,) = bare({}, env={**env, "TOY_PORT": "seven"})
     assert wrong.fault.startswith("channels.toy.port:")
+
+
+def test_an_account_says_which_keys_it_cannot_do_without() -> None:
+    assert one({}).missing == ("botToken",)
+    assert one({"botToken": "1:a"}).missing == ()
+    assert [setup.missing for setup in bare({"host": "h"})] == [("nick",)]
+
+
+def test_one_of_several_logins_will_do() -> None:
+    secret = {"type": "string", "secret": True, "optional": True}
+    keys = {"token": secret, "user": {"type": "string"}, "password": secret}
+    schema = {"properties": keys, "logins": [["token"], ["user", "password"]]}
+    for section, fault in (
+        ({"token": "t"}, ""),
+        ({"user": "u", "password": "p"}, ""),
+        ({"user": "u"}, "no login: set token, or user and password"),
+    ):
+        (setup,) = setups("toy", section, schema, Outside())
+        assert setup.fault == fault
+
+
+@pytest.mark.parametrize("text", ["", "bot", "bot @h"])
+def test_a_key_of_another_form_is_a_fault(text: str) -> None:
+    schema = {"properties": {"jid": {"type": "string", "pattern": "[^@ ]+@[^@ ]+", "description": "an address"}}}
+    (setup,) = setups("toy", {"jid": text}, schema, Outside())
+    assert setup.fault == f"channels.toy.jid: is to be an address; got {text!r}"
+    assert setups("toy", {"jid": "b@h"}, schema, Outside())[0].fault == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "near"),
+    [("http://127.0.0.1:1/", True), ("http://localhost/", True), ("http://10.1.1.1", True), ("https://e.org", False)],
+)
+def test_advice_for_what_can_start_and_does_not_do_all(url: str, near: bool) -> None:
+    schema = {"properties": {"url": {"advised": "nothing goes out", "public": "near"}}}
+    assert advice(schema, {}) == ["it has no url: nothing goes out"]
+    assert bool(advice(schema, {"url": url})) is near
+    assert advice(schema, {"url": url, "near": True}) == []
+    assert len(advice(schema, {"url": url, "near": True, "dmPolicy": "open", "allowFrom": [1]})) == 1

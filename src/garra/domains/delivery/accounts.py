@@ -4,14 +4,19 @@ In the schema, `secret` marks a credential: it becomes a `Secret`, and accounts 
 beside it of a file that holds it. It may stand one object deep (`nickserv.password`). `optional`: an account is
 configured without it. `unique`: no two accounts may have the same one, since each would take the other's messages.
 `needed` marks a plain key that no account is without. `env` names the variable from which the default account reads a
-key, credential or not.
+key, credential or not. `pattern` is the form of a plain key's whole text. `logins`, beside `properties`, lists sets of
+keys of which an account has one. `advised` says what an account does without if it lacks the key; `public` names the
+switch without which an address in the owner's own network is not called.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
+from ipaddress import ip_address
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from garra.core.errors import UserError
 from garra.core.schema import faults
@@ -47,8 +52,9 @@ class LinkKey(NamedTuple):
 class Setup:
     """One account as configured. `fault` says in one line why it cannot be started; `enabled`: the owner wants it.
 
-    `configured`: it has its credentials. `sources` says where each came from: config, env or file. `label` is what
-    people call the channel, `name` what the owner calls the account.
+    `configured`: it has its credentials. `missing` are the keys it cannot do without. `sources` says where each
+    credential came from: config, env or file. `label` is what people call the channel, `name` what the owner calls the
+    account.
     """
 
     channel: str
@@ -59,6 +65,7 @@ class Setup:
     name: str = ""
     label: str = ""
     sources: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
     @property
     def transport(self) -> tuple[Any, ...]:
@@ -86,6 +93,60 @@ def setups(channel: str, section: Mapping[str, Any], schema: Mapping[str, Any], 
     return [reading.unshared(setup, found[:at]) for at, setup in enumerate(found)]
 
 
+def parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every key that a schema names, by path: `nick`, `nickserv`, `nickserv.password`."""
+    for key, part in (schema.get("properties") or {}).items():
+        yield key, part
+        for inner, below in (part.get("properties") or {}).items():
+            yield f"{key}.{inner}", below
+
+
+def credentials(schema: Mapping[str, Any]) -> list[str]:
+    """The keys that hold credentials or name files that do, by path."""
+    marked = [(key, part) for key, part in parts(schema) if part.get("secret")]
+    return [key for key, _ in marked] + [_beside(key, part["file"]) for key, part in marked if part.get("file")]
+
+
+def bare(schema: Mapping[str, Any]) -> bool:
+    """An account of this channel needs no credential: it is one when it has the keys marked `needed`."""
+    marked = [part for _, part in parts(schema) if part.get("secret")]
+    return bool(marked) and all(part.get("optional") and not part.get("unique") for part in marked)
+
+
+def misshapen(schema: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+    """Plain keys whose text has not the form it must have, each a line `key: what is wrong`."""
+    found = []
+    for key, part in parts(schema):
+        text = _get(settings, key)
+        if not isinstance(text, str) or part.get("secret"):
+            continue
+        if not re.fullmatch(part.get("pattern", ".*"), text.strip(), re.DOTALL):
+            found.append(f"{key}: is to be {part.get('description') or 'of another form'}; got {text[:80]!r}")
+    return found
+
+
+def advice(schema: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+    """What an account that can start will not do as it is set, each a line for its owner."""
+    found = []
+    for key, part in parts(schema):
+        value, switch = _get(settings, key), part.get("public")
+        if part.get("advised") and not value:
+            found.append(f"it has no {key}: {part['advised']}")
+        elif switch and isinstance(value, str) and _get(settings, switch) is not True and _own_network(value):
+            found.append(f"its {key} lies in your own network, which is called only with {switch}=true")
+    if settings.get("dmPolicy") == "open" and "*" not in map(str, settings.get("allowFrom") or ()):
+        found.append('dmPolicy is open, but without "*" in allowFrom only those listed there may write')
+    return found
+
+
+def _own_network(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return host == "localhost" or host.endswith((".localhost", ".local"))
+
+
 @frozen
 class _Reading:
     """One channel's part of the configuration, being read."""
@@ -98,15 +159,7 @@ class _Reading:
     @property
     def marked(self) -> dict[str, Mapping[str, Any]]:
         """The credentials among its keys, by path."""
-        return {key: part for key, part in self.parts if part.get("secret")}
-
-    @property
-    def parts(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Every key that its schema names, by path: `nick`, `nickserv`, `nickserv.password`."""
-        for key, part in (self.schema.get("properties") or {}).items():
-            yield key, part
-            for inner, below in (part.get("properties") or {}).items():
-                yield f"{key}.{inner}", below
+        return {key: part for key, part in parts(self.schema) if part.get("secret")}
 
     @property
     def needed(self) -> list[str]:
@@ -116,20 +169,14 @@ class _Reading:
         return unique or [key for key, part in marked if not part.get("optional")]
 
     @property
-    def bare(self) -> bool:
-        """An account needs no credential: it is one when it has the keys marked `needed`."""
-        return bool(self.marked) and not self.needed
-
-    @property
     def required(self) -> list[str]:
-        return [key for key, part in self.parts if part.get("needed")]
+        return [key for key, part in parts(self.schema) if part.get("needed")]
 
     def names(self) -> list[str]:
         """The accounts' names. The channel's own keys are an account too when they hold a credential, or alone."""
         listed = [str(name) for name in self.section.get("accounts") or {}]
-        files = self.files
-        own = any(_get(self.section, key) for key in (*self.marked, *files))
-        if self.bare:
+        own = any(_get(self.section, key) for key in credentials(self.schema))
+        if bare(self.schema):
             own = all(self.section.get(key) for key in self.required)
         return listed if listed and (not own or DEFAULT in listed) else [DEFAULT, *listed]
 
@@ -142,7 +189,7 @@ class _Reading:
             try:
                 text, sources[key] = self._credential(key, settings, name)
             except UserError as error:
-                text, sources[key], fault = "", "file", error.message
+                text, sources[key], fault = "", "file", f"its {key} cannot be read: {error.message}"
             if "." not in key or text:
                 _put(settings, key, Secret(text))
         missing = [key for key in self.needed if sources[key] == "none"]
@@ -150,13 +197,24 @@ class _Reading:
         if configured and missing and not fault:
             about = self.marked[missing[0]].get("description", "a credential")
             fault = f"its {missing[0]} is missing: {about}"
+        missing += [key for key in self.required if not _get(settings, key)]
         shown = str(own.get("name") or (self.section.get("name") if name == DEFAULT else "") or "")
-        return Setup(self.channel, Account(name, settings), enabled, configured, fault, shown, sources=sources)
+        return Setup(
+            self.channel,
+            Account(name, settings),
+            enabled,
+            configured,
+            fault or self._loginless(settings),
+            shown,
+            sources=sources,
+            missing=tuple(missing),
+        )
 
-    @property
-    def files(self) -> list[str]:
-        """The keys that name files holding credentials, by path."""
-        return [_beside(key, part["file"]) for key, part in self.marked.items() if part.get("file")]
+    def _loginless(self, settings: Mapping[str, Any]) -> str:
+        ways = self.schema.get("logins") or ()
+        if not ways or any(all(_get(settings, key) for key in way) for way in ways):
+            return ""
+        return f"no login: set {', or '.join(' and '.join(way) for way in ways)}"
 
     @property
     def objects(self) -> set[str]:
@@ -168,14 +226,14 @@ class _Reading:
         kept = {key: value for key, value in self.section.items() if key != "accounts"}
         if name == DEFAULT:
             return kept
-        for path in ("defaultAccount", "name", *self.marked, *self.files):
+        for path in ("defaultAccount", "name", *credentials(self.schema)):
             kept = _without(kept, path)
         return kept
 
     def _outer(self, name: str) -> dict[str, Any]:
         """What the default account has from the environment, where the configuration does not say it."""
         found = {}
-        for key, part in self.parts if name == DEFAULT else ():
+        for key, part in parts(self.schema) if name == DEFAULT else ():
             text = self.outside.env.get(str(part.get("env")), "").strip()
             if text and "." not in key and not part.get("secret"):
                 found[key] = _typed(str(part.get("type")), text)
@@ -199,6 +257,7 @@ class _Reading:
         plain = {key: _plain(value) for key, value in settings.items() if not isinstance(value, Secret)}
         found = faults(self.schema, plain) if self.schema else []
         found += [f"{key}: is required" for key in self.required if not _get(settings, key)]
+        found += misshapen(self.schema, settings)
         place = f"channels.{self.channel}" + ("" if name == DEFAULT else f".accounts.{name}")
         return f"{place}.{found[0]}" if found else ""
 

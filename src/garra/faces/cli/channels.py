@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from garra.client import quick
 from garra.client.socket import Unreachable
-from garra.core.errors import NotFound, UserError
+from garra.core.errors import UserError
+from garra.faces.cli import channel_accounts as chosen
 from garra.faces.cli import output, parsing, place
+from garra.faces.cli.channel_accounts import DEFAULT
 from garra.faces.cli.place import Place
 from garra.io.clock import SystemClock
 
-if TYPE_CHECKING:
-    from garra.domains.plugins.discover import Plugin
-
-DEFAULT = "default"
 SCOPES = ("operator.admin", "operator.read")
 
 OWN = ("webchat/default", "WebChat", "always there", "the gateway's own chat: web page, terminal, apps")
@@ -62,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     installing = doing.add_parser("install", parents=[plain], help="install the packages a channel needs, and no more")
     installing.add_argument("named", nargs="?", metavar="CHANNEL", help="such as matrix")
     installing.add_argument("--channel", metavar="NAME", help="the same")
-    removing = doing.add_parser("remove", parents=[plain], help="switch an account off, or delete it")
+    removing = doing.add_parser("remove", parents=[plain], help="switch an account off, or delete it (--delete)")
     _named(removing)
     removing.add_argument("--delete", action="store_true", help="take it out of the configuration")
     for name, about in (("start", "start an account's link"), ("stop", "stop it until it is started again")):
@@ -118,15 +115,8 @@ def _channel_meant(asked: argparse.Namespace, example: str) -> str:
 # ---- looking
 
 
-def _known(here: Place) -> tuple[list[Any], list[Any]]:
-    """The channels there are (plugins), and the accounts configured in them."""
-    accounts = importlib.import_module("garra.app.accounts")  # reads manifests and the configuration, no more
-    channels, setups = accounts.local(here.paths, here.env)
-    return channels, setups
-
-
 def _list(here: Place, asked: argparse.Namespace) -> int:
-    channels, setups = _known(here)
+    channels, setups = chosen.known(here)
     if asked.json:
         output.say_json(
             {"channels": [_channel(plugin, setups) for plugin in channels if asked.all or _has(plugin, setups)]}
@@ -227,35 +217,10 @@ def _ago(when: int, now: int) -> str:
 
 
 def _add(here: Place, asked: argparse.Namespace) -> int:
+    adding = importlib.import_module("garra.faces.cli.channel_add")  # the configuration's types are heavy
     channel, account = _which(asked)
-    plugin = _plugin(here, channel)
-    if plugin.manifest.imports and not asked.no_install:
-        _packages().install(here, plugin)
-    values = _values(plugin.manifest.settings, asked) | _settings(asked.set)
-    there = any(one.channel == channel and one.account.id == account for one in _known(here)[1])
-    _write(here, channel, account, {"enabled": True, **values})
-    setup = next(one for one in _known(here)[1] if one.channel == channel and one.account.id == account)
-    if asked.json:
-        output.say_json(
-            {"channel": channel, "accountId": account, "configured": setup.configured, "fault": setup.fault or None}
-        )
-    elif setup.fault or not setup.configured:
-        output.note(f"{channel}/{account} is written, but cannot start: {setup.fault or 'it has no credential'}")
-    else:
-        done = "was there already and is changed; what you gave replaces what it had" if there else "is added"
-        output.say(f"{channel}/{account} {done}.")
-        output.say(f"A running gateway takes it up by itself: {here.command} channels status")
-    return 0 if setup.configured and not setup.fault else 1
-
-
-def _plugin(here: Place, channel: str) -> Plugin:
-    """The plugin that brings a channel. Raises NotFound."""
-    channels, _ = _known(here)
-    found: Plugin | None = next((one for one in channels for part in one.manifest.parts if part.name == channel), None)
-    if found is None:
-        known = ", ".join(part.name for one in channels for part in one.manifest.parts)
-        raise NotFound(f"there is no channel {channel!r} here; there is {known}")
-    return found
+    code: int = adding.add(here, asked, channel, account)
+    return code
 
 
 def _packages() -> Any:
@@ -264,7 +229,7 @@ def _packages() -> Any:
 
 def _install(here: Place, asked: argparse.Namespace) -> int:
     channel = _channel_meant(asked, "matrix")
-    plugin = _plugin(here, channel)
+    plugin = chosen.plugin(here, channel)
     manifest = plugin.manifest
     done = bool(manifest.imports) and _packages().install(here, plugin)
     if asked.json:
@@ -276,62 +241,23 @@ def _install(here: Place, asked: argparse.Namespace) -> int:
     return 0
 
 
-def _values(schema: Mapping[str, Any], asked: argparse.Namespace) -> dict[str, Any]:
-    """The credential as it is to be written. Raises UserError when there is none."""
-    marked = [(key, part) for key, part in (schema.get("properties") or {}).items() if part.get("secret")]
-    named = {"name": asked.name} if asked.name else {}
-    if not marked:
-        return named
-    key, part = marked[0]
-    if asked.credential:
-        if not re.fullmatch(part.get("pattern", ".*"), asked.credential, re.DOTALL):
-            raise UserError(f"what --token gives does not look like its {key}: {part.get('description', '')}")
-        return {**named, key: asked.credential}
-    if asked.token_file and part.get("file"):
-        return {**named, part["file"]: asked.token_file}
-    if asked.use_env and part.get("env"):
-        return {**named, key: "${" + part["env"] + "}"}
-    if part.get("optional"):
-        return named
-    raise UserError(
-        f"its {key} is missing ({part.get('description', 'its credential')}): give it by --token TEXT, "
-        "--token-file FILE or --use-env"
-    )
-
-
-def _settings(listed: Sequence[str]) -> dict[str, Any]:
-    """`KEY=VALUE` pairs; a value that is JSON is read as such."""
-    import json  # noqa: PLC0415 - only this command reads values
-
-    found: dict[str, Any] = {}
-    for pair in listed:
-        key, mark, text = pair.partition("=")
-        if not mark or not key:
-            raise UserError(f"--set takes KEY=VALUE, not {pair!r}")
-        try:
-            found[key] = json.loads(text)
-        except ValueError:
-            found[key] = text
-    return found
-
-
-def _write(here: Place, channel: str, account: str, values: Mapping[str, Any] | None) -> None:
-    """Merge values into an account, or take it out. Raises what the configuration's writer raises."""
-    writing = importlib.import_module("garra.config.write")  # the configuration's types are heavy
-    body: Any = values if account == DEFAULT else {"accounts": {account: values}}
-    writing.Writer(here.paths, here.env).patch({"channels": {channel: body}})
-
-
 def _remove(here: Place, asked: argparse.Namespace) -> int:
     channel, account = _which(asked)
-    if not any(one.channel == channel and one.account.id == account for one in _known(here)[1]):
-        raise NotFound(f"there is no account {channel}/{account}: see {here.command} channels list")
-    _write(here, channel, account, None if asked.delete else {"enabled": False})
-    done = "deleted" if asked.delete else "off"
+    whole = chosen.removed(here, channel, account) if asked.delete else False
+    if not asked.delete:
+        chosen.switched_off(here, channel, account)
+    done = "deleted" if whole else "off"
     if asked.json:
         output.say_json({"channel": channel, "accountId": account, "removed": done})
-    else:
-        output.say(f"{channel}/{account} is {done}.")
+        return 0
+    output.say(f"{channel}/{account} is {done}.")
+    which = channel if account == DEFAULT else f"{channel} --account {account}"
+    if asked.delete and not whole:
+        output.say("Its settings stay, since the other accounts of the channel have theirs from them.")
+    if not whole:
+        output.say(f"On again: {here.command} channels add {which}")
+    if not asked.delete:
+        output.say(f"Out of the configuration: {here.command} channels remove {which} --delete")
     return 0
 
 
