@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from hmac import compare_digest
 from typing import Any
 
-from garra.core.errors import UserError
+from garra.core.errors import Unavailable, UserError
 from garra.core.value import frozen
+from garra.domains.access.pairing import Pairing
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, PAIRING, Caller
-from garra.gateway.methods import pairing
 from garra.turns import queueing
 from garra.turns.chores import QUEUES, used
 from garra.turns.parts import cannot_compact
@@ -54,7 +54,7 @@ def parse(text: str) -> Typed | None:
     return Typed(command.name, argument, name) if command.takes or not argument else None
 
 
-async def run(host: Host, session: Session, typed: Typed, run_id: str, caller: Caller) -> None:
+async def run(host: Host, session: Session, typed: Typed, caller: Caller, *, run_id: str) -> None:
     """Do it and tell the session's watchers what came of it, as the final words of run `run_id`."""
     host.show.tell(run_id, session.key, session.agent_id, await answer(host, session, typed, caller))
 
@@ -156,7 +156,9 @@ async def _compact(host: Host, session: Session, typed: Typed, caller: Caller) -
 
 async def _pair(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     caller.require(PAIRING)
-    register = pairing.register(host)
+    register = host.more.get("pairing")
+    if not isinstance(register, Pairing):
+        raise Unavailable("chats are not ready yet; try again in a moment")
     waiting = register.waiting()
     if not typed.argument or typed.argument.lower() in {"list", "pending"}:
         rows = [f"{each.channel} {each.sender} {each.name[:64]}".rstrip() for each in waiting]

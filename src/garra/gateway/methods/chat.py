@@ -128,7 +128,7 @@ async def _start(host: Host, caller: Caller, said: Said, params: ChatSend | None
     if params and isinstance(leaf := params.expected_leaf_entry_id, str):
         _on_branch(transcript.entries(), leaf)
     if command is not None:
-        host.spawn(commands.run(host, session, command, said.run_id, caller), "chat command")
+        host.spawn(commands.run(host, session, command, caller, run_id=said.run_id), "chat command")
         host.ledgers.chat.end(said.run_id)
         return {"runId": said.run_id, "status": "started"}
     with host.show.expected(said.run_id, caller):
