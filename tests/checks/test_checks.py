@@ -216,4 +216,23 @@ def test_who_turns_voice_messages_into_words(tmp_path: Path) -> None:
     assert broken == ("warn", "ear: command and args must both be set")
     (tmp_path / "other").mkdir()
     (nobody,) = Installation(tmp_path / "other").found("hearing")
-    assert (nobody.level, "nobody turns" in nobody.what) == ("ok", True)
+    assert (nobody.level, "nobody turns" in nobody.what) == ("note", True)
+
+
+def test_a_model_that_needs_no_key_is_not_said_to_have_one(here: Installation) -> None:
+    here.write(json.dumps({"agents": {"defaults": {"model": {"primary": "local/smollm2"}}}}))
+    (found,) = here.found("model")
+    assert (found.level, found.what) == ("ok", "local/smollm2 is chosen, a model on this machine")
+
+
+def test_an_empty_configuration_is_not_none(here: Installation) -> None:
+    assert here.found("config")[0].what == "no configuration: the defaults serve"
+    here.write("{}")
+    assert here.found("config")[0].what == f"{here.paths.config_file} sets nothing: the defaults serve"
+
+
+def test_without_a_gateway_nobody_is_asked_about_channels_and_one_that_is_silent_is_told(here: Installation) -> None:
+    assert here.found("channels") == []
+    with lock.acquire(here.paths.lock, {"pid": 1, "port": 1}, 1.0):
+        (found,) = here.found("channels")
+    assert (found.level, "could not be asked" in found.what) == ("warn", True)

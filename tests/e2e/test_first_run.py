@@ -65,7 +65,7 @@ def test_after_the_first_start_of_a_gateway(program: Program) -> None:
         awaited(lambda: (program.state / "workspace" / "MEMORY.md").is_file())
         whole(program.state, "garra.json")
         assert json.loads(program.config.read_text()) == {}
-    assert "no configuration: the defaults serve" in program.run("doctor").out
+    assert "garra.json sets nothing: the defaults serve" in program.run("doctor").out
 
 
 def test_a_start_makes_no_configuration_beside_one_that_was_good(program: Program, server: ModelServer) -> None:

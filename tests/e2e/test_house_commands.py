@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.program import Program, gateway, port, speaking
+from tests.e2e.program import Program, awaited, gateway, port, speaking
 
 pytestmark = pytest.mark.e2e
 
@@ -114,6 +114,21 @@ def test_state_health_and_calls_with_and_without_a_gateway(program: Program) -> 
         wrong = program.run("gateway", "call", "health", "--url", f"ws://127.0.0.1:{port(program)}", "--token", "wrong")
         assert (wrong.code, "token" in wrong.err) == (1, True)
     assert any(json.loads(line)["message"] for line in program.run("logs", "--json").out.splitlines())
+
+
+def test_what_is_cut_off_is_told_wherever_a_person_looks(program: Program) -> None:
+    bot = {"botToken": "1:a", "apiRoot": "http://127.0.0.1:9"}
+    program.configure(**speaking("http://127.0.0.1:9", channels={"telegram": bot}))
+    with gateway(program):
+        awaited(lambda: "telegram/default: " in program.run("status").out, 30)
+        assert "Channels  0 of 1 connected\n" in program.run("status").out
+        doctor = program.run("doctor")
+        assert (doctor.code, "Nothing stands in the way" in doctor.out) == (1, False)
+        assert "telegram/default is not connected: " in doctor.out
+        health = program.run("health")
+        assert health.out.startswith("it runs, but not all of it")
+        assert "telegram/default is not connected: " in health.out
+        assert health.out.splitlines()[1] == "sessions  0"
 
 
 def test_a_gateway_without_a_configured_token_lets_this_owners_commands_in(program: Program) -> None:

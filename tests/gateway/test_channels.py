@@ -93,6 +93,9 @@ async def test_every_account_is_shown_as_it_stands(tmp_path: Path) -> None:
         assert (unused["enabled"], unused["running"]) == (False, False)
         assert found["channels"]["toy"]["connected"]
         assert [issue["accountId"] for issue in found["statusIssues"]] == ["bad"]
+        told = (await guest.call("status", {}))["links"]
+        assert (told["accounts"], told["connected"]) == (2, 1)
+        assert told["troubles"] == [{"channel": "toy", "accountId": "bad", "message": "the token is no good"}]
         only = await guest.call("channels.status", {"channel": "other"})
         assert only["channelOrder"] == []
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from garra.checks import config, hearing, model, packages, plugins, port, sandbox, state
+from garra.checks import config, hearing, links, model, packages, plugins, port, sandbox, state
 from garra.checks.finding import Check, Finding, Ground
 
 CHECKS: tuple[Check, ...] = (
     config.check,
     state.check,
     port.check,
+    links.check,
     model.check,
     hearing.check,
     plugins.check,

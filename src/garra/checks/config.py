@@ -11,7 +11,8 @@ SHOWN = 8
 def check(ground: Ground) -> list[Finding]:
     snapshot, file = ground.snapshot, str(ground.paths.config_file)
     if not snapshot.exists or (snapshot.valid and not snapshot.parsed):
-        return [Finding("config", "ok", "no configuration: the defaults serve", file, "garra onboard writes one")]
+        state = f"{file} sets nothing" if snapshot.exists else "no configuration"
+        return [Finding("config", "ok", f"{state}: the defaults serve", file, "garra onboard writes one")]
     if snapshot.valid:
         warnings = [
             Finding("config", "warn", f"{issue.path}: {issue.message}" if issue.path else issue.message, file)

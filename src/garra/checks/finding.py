@@ -10,7 +10,8 @@ from garra.config.paths import Paths
 from garra.core.value import frozen
 from garra.io.env import Environment
 
-Level = Literal["ok", "warn", "bad"]
+Level = Literal["ok", "note", "warn", "bad"]
+"""`note`: nothing is wrong, but there is less than there could be."""
 
 
 @frozen

@@ -26,7 +26,7 @@ def check(ground: Ground) -> list[Finding]:
     asked = chosen(media, listening.ready())
     if not asked:
         what = "nobody turns voice messages into words: the agent is only told that there is one"
-        return [Finding("hearing", "ok", what, WHERE, HOW)]
+        return [Finding("hearing", "note", what, WHERE, HOW)]
     told = [(one, _lacks(listening, one)) for one in asked]
     faults = [Finding("hearing", "warn", f"{label(one)}: {why}", WHERE, HOW) for one, why in told if why]
     able = [_named(listening, one) for one, why in told if not why]

@@ -37,8 +37,16 @@ def check(ground: Ground) -> list[Finding]:
         how = f"garra models list --all shows what there is; or declare models.providers.{provider}"
         return [Finding("model", "bad", f"{primary}: no provider is called {provider}", WHERE, how)]
     lacking, doubt = _key(ground, primary, entry), _listed(primary, model, entry)
-    well = Finding("model", "ok", f"{primary} is chosen, and there is a key for it (it was not asked)", WHERE)
-    return [*lacking, *doubt] or [well]
+    return [*lacking, *doubt] or [Finding("model", "ok", f"{primary} is chosen{_way(ground, entry)}", WHERE)]
+
+
+def _way(ground: Ground, entry: Entry) -> str:
+    """How it is reached, as far as that can be told without asking it."""
+    if entry.provider.family == "local":
+        return ", a model on this machine"
+    if keys.found(entry, ground.snapshot.env or ground.env) is None:
+        return "; it needs no key (it was not asked)"
+    return ", and there is a key for it (it was not asked)"
 
 
 def _file(primary: str, model: str) -> Finding:

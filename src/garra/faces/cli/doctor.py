@@ -11,8 +11,8 @@ from garra.faces.cli import output, parsing, place
 from garra.faces.cli.output import Tone
 from garra.faces.cli.place import Place
 
-TONES: dict[str, Tone] = {"ok": "accent", "warn": "warn", "bad": "bad"}
-MARKS = {"ok": "well", "warn": "look", "bad": "BAD "}
+TONES: dict[str, Tone] = {"ok": "accent", "note": "quiet", "warn": "warn", "bad": "bad"}
+MARKS = {"ok": "well", "note": "note", "warn": "look", "bad": "BAD "}
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -29,9 +29,22 @@ def run(arguments: Sequence[str]) -> int:
         output.say_json({"ok": not bad, "findings": [told(finding) for finding in found], "mended": mended})
     else:
         output.say("\n".join([*lines(found), *mended]))
-        if not bad:
-            output.say("Nothing stands in the way.")
+        output.say(summary(found))
     return 1 if bad else 0
+
+
+def summary(found: Sequence[Any]) -> str:
+    """The last line: whether all is well."""
+    counts = {level: sum(finding.level == level for finding in found) for level in ("bad", "warn")}
+    if counts["bad"]:
+        return f"{_times(counts['bad'], 'thing')} to mend."
+    if counts["warn"]:
+        return f"It works, but look at {_times(counts['warn'], 'thing')} above."
+    return "Nothing stands in the way."
+
+
+def _times(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def examine(here: Place) -> list[Any]:

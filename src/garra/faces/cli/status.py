@@ -15,6 +15,8 @@ from garra.faces.cli import output, parsing, place
 from garra.faces.cli.place import Place
 
 TIMEOUT_S = 5.0
+TROUBLES = 4
+"""So many accounts that are not connected are told of."""
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -86,6 +88,7 @@ def words(report: Mapping[str, Any], here: Place) -> str:
         f"Gateway   {_link(gateway)}",
         f"Model     {_model(report)}",
         *([f"Sessions  {sessions}"] if sessions is not None else []),
+        *_links((report.get("status") or {}).get("links") or {}, here),
         *_messages((report.get("status") or {}).get("messages") or {}),
         f"State     {state['path']}",
         f"Config    {config}",
@@ -97,6 +100,20 @@ def words(report: Mapping[str, Any], here: Place) -> str:
             )
         )
     return "\n".join(lines)
+
+
+def _links(told: Mapping[str, Any], here: Place) -> list[str]:
+    """The chat accounts: how many are connected, and the first that are not, with why."""
+    if not told.get("accounts"):
+        return []
+    troubles = told.get("troubles") or []
+    lines = [f"Channels  {told['connected']} of {told['accounts']} connected"]
+    for one in troubles[:TROUBLES]:
+        text = output.harmless(f"{one['channel']}/{one['accountId']}: {one['message']}")
+        lines.append(f"          {output.painted(text, 'bad')}")
+    if len(troubles) > TROUBLES:
+        lines.append(f"          {len(troubles) - TROUBLES} more: {here.command} channels status")
+    return lines
 
 
 def _messages(counted: Mapping[str, int]) -> list[str]:

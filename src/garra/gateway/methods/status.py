@@ -57,6 +57,7 @@ async def status(host: Host, caller: Caller, params: Status) -> dict[str, Any]:
             "byAgent": [await _by_agent(host, agent_id, rows) for agent_id in agents.ids()],
         },
         "messages": await messages.unfinished(host),
+        "links": _links(host),
         "processMemory": {"rssBytes": await asyncio.to_thread(rss)},
         "pid": os.getpid(),
         "activeRuns": len([run for run in host.runs.every() if run.state != "ended"]),
@@ -71,6 +72,24 @@ async def status(host: Host, caller: Caller, params: Status) -> dict[str, Any]:
             "memoryPlugin": {"enabled": False, "slot": "none"},
         }
     return answer
+
+
+def _links(host: Host) -> dict[str, Any]:
+    """How many chat accounts are on and connected, and in a line each why the others are not."""
+    accounts = channels.listed(host)["channelAccounts"]
+    rows = [(name, row) for name, listed in accounts.items() for row in listed if row["enabled"]]
+    troubles = [
+        {"channel": name, "accountId": row["accountId"], "message": why} for name, row in rows if (why := _apart(row))
+    ]
+    return {"accounts": len(rows), "connected": sum(row["connected"] for _, row in rows), "troubles": troubles}
+
+
+def _apart(row: dict[str, Any]) -> str:
+    """Why an account is not connected; empty when it is, or has only begun."""
+    if row["connected"] or (row["statusState"] == "starting" and "lastError" not in row):
+        return ""
+    alone = "it is stopped" if row["configured"] else "it has no credential"
+    return str(row.get("lastError") or (alone if row["statusState"] == "stopped" else "the link does not answer"))
 
 
 async def _by_agent(host: Host, agent_id: str, rows: Rows) -> dict[str, Any]:
