@@ -116,6 +116,15 @@ def test_state_health_and_calls_with_and_without_a_gateway(program: Program) -> 
     assert any(json.loads(line)["message"] for line in program.run("logs", "--json").out.splitlines())
 
 
+def test_a_chosen_model_answers_once_the_command_is_done(program: Program) -> None:
+    program.configure(**speaking("http://127.0.0.1:9"))
+    with gateway(program):
+        for model in ("ollama/a", "local/smollm2", "ollama/b"):
+            assert program.run("models", "set", model).code == 0
+            told = program.run("gateway", "call", "agents.list", "--json").json
+            assert told["agents"][0]["model"]["primary"] == model
+
+
 def test_what_is_cut_off_is_told_wherever_a_person_looks(program: Program) -> None:
     bot = {"botToken": "1:a", "apiRoot": "http://127.0.0.1:9"}
     program.configure(**speaking("http://127.0.0.1:9", channels={"telegram": bot}))

@@ -21,5 +21,6 @@ def complaint(live: Live) -> str:
     if found.valid:
         return ""
     good = found.source == "last-good"
-    serves = "the last good one serves (garra config restore)" if good else "there is no last good one: defaults serve"
-    return f"{live.paths.config_file} is not valid: {found.issues[0] if found.issues else 'unknown'}; {serves}"
+    serves = "the last good one serves" if good else "there is no last good one: the defaults serve"
+    mends = "garra repair mends it" + (", garra config restore brings the last good one back" if good else "")
+    return f"{live.paths.config_file} is not valid: {found.issues[0] if found.issues else 'unknown'}; {serves}; {mends}"

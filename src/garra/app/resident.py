@@ -230,10 +230,10 @@ class _Resident:
         level = "debug" if self.overrides.verbose else live.config.logging.level
         kept = logbook.opened(live, level, stderr=True)
         self.stack.callback(kept.close)
-        for issue in live.snapshot.issues:
-            log.error("%s: %s", issue.path or self.paths.config_file, issue.message)
         if complaint := logbook.complaint(live):
             log.error("%s", complaint)
+        for issue in live.snapshot.issues[1:]:  # the first one stands in the complaint
+            log.error("%s: %s", issue.path or self.paths.config_file, issue.message)
         return kept
 
     async def _pass(self, gateway: Gateway) -> None:

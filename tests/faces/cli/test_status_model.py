@@ -47,3 +47,17 @@ def test_a_key_in_the_state_folder_counts(tmp_path: Path) -> None:
     configured(tmp_path, "groq/m")
     (tmp_path / ".env").write_text("GROQ_API_KEY=g\n")
     assert json.loads(garra(tmp_path, "status", "--json", GARRA_GATEWAY_PORT="1").stdout)["keyMissing"] is False
+
+
+def test_a_value_that_is_not_valid_is_told_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "garra.json").write_text('{"gateway": {"port": "abc"}}')
+    shown = garra(tmp_path, "status").stdout
+    assert "not valid: gateway.port: Invalid input: expected a valid integer" in shown
+    assert "there is no last good one: the defaults serve; garra repair mends it" in shown
+    assert "config restore" not in shown
+    (tmp_path / "garra.json").write_text("{}")
+    assert "not valid" not in garra(tmp_path, "status").stdout
+    (tmp_path / "garra.json").write_text("{")
+    shown = garra(tmp_path, "status").stdout
+    assert "the last good one serves; garra repair mends it, garra config restore brings that one back" in shown
+    assert garra(tmp_path, "config", "restore").returncode == 0

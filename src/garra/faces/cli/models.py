@@ -20,7 +20,7 @@ from garra.domains.models.fetch import Fetcher
 from garra.domains.models.registry import Models, Row
 from garra.domains.models.weights import LocalWeights, Sheet, named, sheets
 from garra.domains.plugins import known
-from garra.faces.cli import output
+from garra.faces.cli import output, taken
 from garra.faces.cli.options import Misused
 from garra.faces.cli.parsing import parser, unknown, with_json
 from garra.faces.cli.place import Place, here
@@ -31,6 +31,7 @@ from garra.io.tasks import Tasks
 from garra.sdk.model import Api
 from garra.sdk.ports import Via
 
+NOW = "answers from now on."
 _STEPS = ("status", "list", "set", "install-local")
 
 
@@ -200,7 +201,7 @@ def _set(asked: argparse.Namespace, place: Place) -> int:
     snapshot = load(place.paths, place.env)
     models = _models(snapshot, place)
     model = models.resolve(asked.model)
-    _choose(place, snapshot, model.ref)
+    since = _since(place, _choose(place, snapshot, model.ref))
     listed = model.id in models.entries()[model.provider].listed() or model.id.endswith(".gguf")
     try:
         keys.found(models.entries()[model.provider], snapshot.env)
@@ -214,17 +215,27 @@ def _set(asked: argparse.Namespace, place: Place) -> int:
         output.note(f"{model.id} is not in the catalog of {model.provider}; if it is misspelt, its calls will fail.")
     if lacking:
         output.note(lacking)
-    after = " is chosen; it answers once there is a key." if lacking else " answers from now on."
-    output.say(model.ref + (after if listed or lacking else " is chosen."))
+    if lacking:
+        output.say(f"{model.ref} is chosen; it answers once there is a key.")
+    else:
+        output.say(f"{model.ref} {since if listed or since != NOW else 'is chosen.'}")
     return 0
 
 
-def _choose(place: Place, snapshot: Snapshot, ref: str) -> None:
+def _since(place: Place, written: Snapshot) -> str:
+    """From when on it answers; a gateway that runs is given the time to take it up."""
+    if taken.up(place, written.hash):
+        return NOW
+    when = "when it is restarted" if written.config.gateway.reload.mode == "off" else "as soon as it has read it"
+    return f"is chosen; the gateway that runs takes it up {when}."
+
+
+def _choose(place: Place, snapshot: Snapshot, ref: str) -> Snapshot:
     agents = snapshot.parsed.get("agents")
     defaults = agents.get("defaults") if isinstance(agents, dict) else None
     plain = isinstance(defaults, dict) and isinstance(defaults.get("model"), str)
     path = dotted.parse("agents.defaults.model" if plain else "agents.defaults.model.primary")
-    Writer(place.paths, place.env).set(path, ref)
+    return Writer(place.paths, place.env).set(path, ref)
 
 
 def _install(asked: argparse.Namespace, place: Place) -> int:
@@ -234,12 +245,11 @@ def _install(asked: argparse.Namespace, place: Place) -> int:
     sheet = named(asked.name)
     path = asyncio.run(_fetched(sheet, snapshot, place))
     ref = f"local/{sheet.name}"
-    if asked.choose:
-        _choose(place, snapshot, ref)
+    chosen = _choose(place, snapshot, ref) if asked.choose else None
     if asked.json:
         output.say_json({"ok": True, "model": ref, "path": str(path), "size": sheet.size, "chosen": asked.choose})
         return 0
-    after = "It answers from now on." if asked.choose else f"Use it with `garra models set {ref}`."
+    after = f"It {_since(place, chosen)}" if chosen else f"Use it with `garra models set {ref}`."
     output.say(f"{sheet.title} is at {path}. {after}")
     return 0
 

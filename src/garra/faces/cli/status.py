@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import garra
@@ -41,7 +43,7 @@ def gather(here: Place, wanted: Wanted | None = None, *, whole: bool = False) ->
         "exists": here.paths.state.is_dir(),
         "config": str(here.paths.config_file),
         "configured": here.paths.config_file.is_file(),
-        "fault": here.fault or None,
+        "fault": here.fault or _invalid(here) or None,
     }
     model = primary_model(here.config)
     report: dict[str, Any] = {"version": garra.__version__, "state": state, "model": model}
@@ -80,8 +82,8 @@ def words(report: Mapping[str, Any], here: Place) -> str:
     gateway, state = report["gateway"], report["state"]
     config = state["config"] if state["configured"] else "none yet (garra onboard writes one)"
     if state["fault"]:
-        served = "the last good one serves" if here.config else "there is no last good one"
-        config += f"\n          {output.painted('not valid', 'bad')}: {state['fault']}; {served} (garra config restore)"
+        config += f"\n          {output.painted('not valid', 'bad')}: {output.harmless(state['fault'])}"
+        config += f"\n          {_mending(here)}"
     sessions = ((report.get("status") or {}).get("sessions") or {}).get("count")
     lines = [
         f"Garra     {report['version']}",
@@ -100,6 +102,35 @@ def words(report: Mapping[str, Any], here: Place) -> str:
             )
         )
     return "\n".join(lines)
+
+
+def _invalid(here: Place) -> str:
+    """What is wrong with a file that can be read; empty for a good one.
+
+    The text that was good last time is good still. Only another one is looked at with all the types, which takes time.
+    """
+    if not here.paths.config_file.is_file() or _same(here.paths.config_file, here.paths.last_good):
+        return ""
+    load = importlib.import_module("garra.config.load")
+    found = load.load(here.paths, here.env)
+    if found.valid:
+        with suppress(OSError):  # a state folder that cannot be written keeps no copy
+            load.keep(here.paths, found)
+    return str(found.issues[0]) if found.issues else ""
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.read_bytes() == other.read_bytes()
+    except OSError:
+        return False
+
+
+def _mending(here: Place) -> str:
+    mends = f"{here.command} repair mends it"
+    if not here.paths.last_good.is_file():
+        return f"there is no last good one: the defaults serve; {mends}"
+    return f"the last good one serves; {mends}, {here.command} config restore brings that one back"
 
 
 def _links(told: Mapping[str, Any], here: Place) -> list[str]:
