@@ -68,6 +68,18 @@ async def test_a_stranger_gets_one_code_and_reaches_no_model(tmp_path: Path) -> 
         assert len(h.model.requests) == 1
 
 
+async def test_a_code_that_never_got_there_is_sent_again(tmp_path: Path) -> None:
+    async with house(tmp_path, echo, config(dmPolicy="pairing", allowFrom=[])) as h:
+        await h.channel.say("let me in", "66")
+        await h.idle()
+        [key] = h.sent
+        for end, then in ((h.outbox.bury(key, "no such address"), "pending"), (h.outbox.drop(key), "dead")):
+            await end
+            await h.channel.say("and now?", "66")
+            await h.idle()
+            assert [(row.key, row.state) for row in h.sent.values()] == [(key, then)]
+
+
 @pytest.mark.req("SEC-02")
 async def test_the_fourth_stranger_is_not_heard(tmp_path: Path) -> None:
     async with house(tmp_path, echo, config(dmPolicy="pairing", allowFrom=[])) as h:

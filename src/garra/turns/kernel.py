@@ -116,7 +116,9 @@ class Kernel:
         await self._histories.note("\x1f".join(lane(judged.event.address)), said, judged.group.history)
 
     async def _knock(self, row: InboxRow, judged: Judged) -> bool:
-        """A stranger wrote: a code, once for each request, whichever of their messages it answers."""
+        """A stranger wrote: a code, once for each request, whichever of their messages it answers. One that never got
+        there is sent again.
+        """
         event, ports = judged.event, self._ports
         address = event.address
         request = await ports.pairing.knock(
@@ -133,7 +135,9 @@ class Kernel:
             return False
         text = inbound.pairing_line(address.channel, event.sender.id, request.code)
         drafts = ports.voice.drafts(f"pairing:{request.id}:{request.created_at}", Asked(address), text)
-        await ports.outbox.put(drafts, inbox_id=row.id, why="pairing")
+        for sent in await ports.outbox.put(drafts, inbox_id=row.id, why="pairing"):
+            if sent.state == "dead" and not sent.reason.startswith("dropped by"):
+                await ports.outbox.retry(sent.key)
         return True
 
     async def _dispatch(self, row: InboxRow, judged: Judged) -> Outcome:

@@ -41,8 +41,10 @@ class Outbox(Protocol):
     async def put(
         self, messages: Sequence[Draft], *, inbox_id: str | None = None, also: Sequence[str] = (), why: str = "answered"
     ) -> Any:
-        """Write the messages and finish the inbox rows they answer, all or nothing."""
+        """Write the messages and finish the inbox rows they answer, all or nothing. Gives their rows."""
         ...
+
+    async def retry(self, key: str) -> Any: ...
 
 
 class Timeline(Protocol):

@@ -107,7 +107,7 @@ async def test_five_wrong_codes_lock_the_channel_for_an_hour_also_over_a_restart
         for account in ("", "default", "", "default", ""):
             with pytest.raises(NotFound):
                 await pairing.approve("telegram", "AAAAAAAA", account)
-        with pytest.raises(Conflict, match="60 more minutes.*garra pairing approve telegram CODE"):
+        with pytest.raises(Conflict, match=r"60 more minutes.*garra pairing approve telegram CODE"):
             await pairing.approve("telegram", request.code)
     async with register(tmp_path, clock) as pairing:
         with pytest.raises(Conflict, match="5 wrong codes"):

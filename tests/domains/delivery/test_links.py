@@ -296,6 +296,20 @@ async def test_a_fault_of_a_channel_stays_in_it(house: House, tasks: Tasks, capl
     assert house.made.count("other") == 1
 
 
+async def test_a_long_fault_is_told_in_whole_sentences_and_logged_once(
+    house: House, tasks: Tasks, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def unknown(toy: Toy, receive: Receive, pulse: Pulse) -> None:
+        raise LinkLost("Name or service not known")
+
+    house.scripts["default"] = [unknown] * 6
+    links = house.open(tasks)
+    await links.apply([setup()])
+    await house.pass_(60)
+    assert house.told[0] == "toy/default has no connection: Name or service not known. It goes on trying."
+    assert sum("Name or service not known" in record.message for record in caplog.records) == 5
+
+
 async def test_what_comes_in_is_handed_on(house: House, tasks: Tasks) -> None:
     event = Inbound("1", "message", Address("toy", "default", "5", "direct"), Sender("5"), "hi")
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 
 from garra.core.errors import GarraError
-from garra.core.spool import Hold
+from garra.core.spool import Dead, Doubt, Hold
 from garra.core.value import frozen
 from garra.domains.delivery.draft import OutboxRow
 from garra.domains.delivery.outbox import Outbox, Rewrite, cut
@@ -152,6 +152,16 @@ class Courier:
                 return
             idempotent = self._channel.limits.idempotent or bool(row.draft.edits)
             effect = await route.outbox.failed(row, fault, idempotent=idempotent, rewrite=route.rewrite)
+            if isinstance(effect, Dead | Doubt):
+                end = "was not delivered" if isinstance(effect, Dead) else "may not have arrived"
+                log.warning(
+                    "%s/%s: a message %s: %s (garra messages show %s)",
+                    route.channel,
+                    route.account,
+                    end,
+                    fault.message,
+                    row.key,
+                )
             if isinstance(effect, Hold):
                 self.down()
                 route.refused(fault.message)

@@ -45,7 +45,7 @@ class Patience:
 @frozen
 class Doors:
     """What the host gives. `make` makes an account's channel without network; `receive` stores what it hears;
-    `tell` reaches the owner by another way than this account; `chance` is a number from 0 to 1.
+    `tell` reaches the log, and the owner by another way than this account; `chance` is a number from 0 to 1.
     """
 
     make: Callable[[Setup], Channel]
@@ -227,7 +227,6 @@ class Link:
             if run.refused:
                 self._fault = run.refused
                 self._down("refused")
-                log.error("%s stopped: %s", self.setup.key, run.refused)
                 self._doors.tell(self.setup.key, f"{self.setup.key} is stopped: {run.refused}")
                 return
             await self._wait(run)
@@ -287,10 +286,12 @@ class Link:
         delay = self._delay(run.lost)
         self._times["next"] = self._doors.clock.now_ms() + round(delay * 1000)
         self._down("waiting")
-        log.warning("%s: %s; next try in %.0f s", self.setup.key, self._fault, delay)
         if self._attempts >= self._patience.tell_after and not self._told:
             self._told = True
-            self._doors.tell(self.setup.key, f"{self.setup.key} has no connection: {self._fault} It goes on trying.")
+            why = self._fault.rstrip(".")
+            self._doors.tell(self.setup.key, f"{self.setup.key} has no connection: {why}. It goes on trying.")
+        else:
+            log.warning("%s: %s; next try in %.0f s", self.setup.key, self._fault.rstrip("."), delay)
         await self._doors.clock.sleep(delay)
 
     def _delay(self, lost: LinkLost | None) -> float:

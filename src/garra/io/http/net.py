@@ -26,7 +26,8 @@ async def addresses(host: str, port: int, *, guard: bool) -> list[str]:
     if guard:
         closed = [address for address in listed if not public(address)]
         if closed:
-            raise Refused(f"{host} is not a public address ({closed[0]}): refused")
+            found = "" if host == closed[0] else f" ({closed[0]})"
+            raise Refused(f"{host} is not a public address{found}")
     return listed
 
 

@@ -145,7 +145,7 @@ def translated(host: str) -> Iterator[None]:
     try:
         yield
     except net.Refused as refused:
-        raise Unavailable(str(refused), details={"kind": "refused"}) from None
+        raise Unavailable(str(refused), details={"kind": "refused", "private": True}) from None
     except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
         raise _unavailable(error, host) from None
     except (httpcore2.UnsupportedProtocol, httpcore2.ProxyError, OSError) as error:

@@ -181,7 +181,9 @@ async def test_no_address_and_a_private_one_that_is_not_allowed(place: Place) ->
         await place.channel(url="").send(outbound(ANN, "x"))
     assert failed.value.fault == "refused"
     closed = place.channel(allowPrivateNetwork=False)
-    with pytest.raises(SendFailed, match="not a public address") as failed:
+    with pytest.raises(
+        SendFailed, match=r"not a public address; channels\.webhook\.allowPrivateNetwork=true"
+    ) as failed:
         await closed.send(outbound(ANN, "x"))
     assert failed.value.fault == "refused"
     with pytest.raises(SendFailed, match="not a public address"):

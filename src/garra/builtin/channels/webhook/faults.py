@@ -19,6 +19,7 @@ _MEANT: Mapping[int, tuple[Fault, str]] = {
     429: ("passing", "it asks for a pause (429)"),
     503: ("passing", "it is out of service (503)"),
 }
+PRIVATE = "channels.webhook.allowPrivateNetwork=true lets it lie in your own network"
 _MOST_S = 86_400.0
 
 
@@ -34,8 +35,10 @@ def failed(status: int, headers: Mapping[str, str], now_s: int, *, files: bool) 
 
 def lost(fault: Unavailable) -> SendFailed:
     """What became of it when no answer came."""
+    told = fault.details or {}
     kinds: Mapping[str, Fault] = {"connect": "passing", "refused": "refused"}
-    return SendFailed(kinds.get(str((fault.details or {}).get("kind")), "unsure"), fault.message)
+    mend = f"; {PRIVATE}" if told.get("private") else ""
+    return SendFailed(kinds.get(str(told.get("kind")), "unsure"), f"{fault.message}{mend}")
 
 
 def pause(text: str, now_s: int) -> float | None:
