@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from garra.faces.cli.onboard import EXAMPLE
 from tests.e2e.program import Program, awaited, gateway, port, speaking
+from tests.e2e.terminal import Terminal
 
 pytestmark = pytest.mark.e2e
 
@@ -63,6 +65,29 @@ def test_onboard_without_a_model_and_with_bad_words(program: Program) -> None:
     assert "http://" in wrong.err
     assert program.run("onboard", "--non-interactive", "--custom-model-id", "m").code == 1
     assert "terminal" in program.run("onboard").err
+
+
+def test_onboard_takes_no_model_that_is_none(program: Program) -> None:
+    wrong = program.run("onboard", "--non-interactive", "--model", "foo")
+    assert (wrong.code, wrong.out, "foo" in wrong.err) == (1, "", True)
+    assert not program.config.exists()
+    assert program.run("onboard", "--non-interactive", "--model", EXAMPLE, "--json").json["model"] == EXAMPLE
+    doubted = program.run("onboard", "--non-interactive", "--model", "anthropic/clod")
+    assert (doubted.code, "not in the catalog of anthropic" in doubted.err) == (0, True)
+
+
+@pytest.mark.needs("tmux")
+def test_onboard_lets_garra_pick_again(program: Program) -> None:
+    assert program.run("onboard", "--non-interactive", "--model", EXAMPLE).code == 0
+    terminal = Terminal(program)
+    try:
+        terminal.start("onboard")
+        assert f"4  {EXAMPLE}, as now" in terminal.shows("1 to 4 [4]:")
+        terminal.type("1")
+        terminal.shows("none set: the first turn picks one")
+    finally:
+        terminal.close()
+    assert "primary" not in program.config.read_text()
 
 
 @pytest.mark.req("COF-22")

@@ -28,7 +28,7 @@ from garra.io.clock import SystemClock
 from garra.io.http import GuardedHttp
 from garra.io.process.door import Programs
 from garra.io.tasks import Tasks
-from garra.sdk.model import Api
+from garra.sdk.model import Api, Model
 from garra.sdk.ports import Via
 
 NOW = "answers from now on."
@@ -211,8 +211,8 @@ def _set(asked: argparse.Namespace, place: Place) -> int:
     if asked.json:
         output.say_json({"ok": True, "model": model.ref, "known": listed, "problem": lacking or None})
         return 0
-    if not listed and models.entries()[model.provider].listed():
-        output.note(f"{model.id} is not in the catalog of {model.provider}; if it is misspelt, its calls will fail.")
+    if doubt := _doubt(models, model):
+        output.note(doubt)
     if lacking:
         output.note(lacking)
     if lacking:
@@ -220,6 +220,21 @@ def _set(asked: argparse.Namespace, place: Place) -> int:
     else:
         output.say(f"{model.ref} {since if listed or since != NOW else 'is chosen.'}")
     return 0
+
+
+def meant(place: Place, snapshot: Snapshot, text: str) -> tuple[str, str]:
+    """The model that `text` names, `provider/model`, and a line of doubt about it. Raises NotFound for none."""
+    models = _models(snapshot, place)
+    model = models.resolve(text)
+    return model.ref, _doubt(models, model)
+
+
+def _doubt(models: Models, model: Model) -> str:
+    """What is to be said of a name that is nowhere listed; nothing where no list is known."""
+    names = models.entries()[model.provider].listed()
+    if not names or model.id in names or model.id.endswith(".gguf"):
+        return ""
+    return f"{model.id} is not in the catalog of {model.provider}; if it is misspelt, its calls will fail."
 
 
 def _since(place: Place, written: Snapshot) -> str:

@@ -8,13 +8,15 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from garra.core.errors import UserError
+from garra.core.errors import GarraError, UserError
 from garra.faces.cli import output, parsing, place
 from garra.faces.cli.place import Place
+from garra.faces.cli.status import primary_model
 
 APIS = {"openai": "openai-completions", "anthropic": "anthropic-messages"}
 IGNORED = ("accept-risk", "skip-channels", "skip-skills", "skip-daemon", "skip-health", "skip-ui", "skip-search",
            "skip-hooks", "skip-bootstrap", "no-install-daemon")  # fmt: skip
+EXAMPLE = "anthropic/claude-sonnet-5"
 TOKEN_BYTES = 24
 CLOSED = 0o700
 
@@ -57,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gateway-password", default="", help=argparse.SUPPRESS)
     for name in ("mode", "auth-choice", "flow", "secret-input-mode"):
         parser.add_argument(f"--{name}", default="", help=argparse.SUPPRESS)
+    parser.set_defaults(pick=False)
     for name in IGNORED:
         parser.add_argument(f"--{name}", action="store_true", help=argparse.SUPPRESS)
     return parser
@@ -67,19 +70,49 @@ def ask(asked: argparse.Namespace, here: Place) -> None:
     output.say(output.painted("Garra, first set-up", "strong"))
     output.say(f"Everything is kept in {here.paths.state}. Enter takes what stands in brackets.\n")
     if not asked.custom_base_url and not asked.model:
-        output.say("Which model answers?")
-        output.say("  1  let Garra pick: a key in the environment, a local server, else the small one in the box")
-        output.say("  2  a model server of your own (OpenAI's dialect)")
-        output.say("  3  a known model, by its name, such as anthropic/claude-sonnet-4-5")
-        choice = _question("1, 2 or 3", "1")
-        if choice == "2":
-            asked.custom_base_url = _question("Address", "http://127.0.0.1:11434/v1")
-            asked.custom_api_key = _secret("Key (empty when it needs none)")
-            asked.custom_model_id = _question("Model", "")
-        elif choice == "3":
-            asked.model = _question("provider/model", "")
+        _ask_model(asked, here)
     if not asked.workspace and not (here.config.get("agents") or {}).get("defaults"):
         asked.workspace = _question("Working folder", str(here.paths.state / "workspace"))
+
+
+def _ask_model(asked: argparse.Namespace, here: Place) -> None:
+    present = primary_model(here.config)
+    output.say("Which model answers?")
+    output.say("  1  let Garra pick: a key in the environment, a local server, else the small one in the box")
+    output.say("  2  a model server of your own (OpenAI's dialect)")
+    output.say(f"  3  a known model, by its name, such as {EXAMPLE} ({here.command} models list --all)")
+    if present:
+        output.say(f"  4  {present}, as now")
+    choices = ("1", "2", "3", *(["4"] if present else []))
+    choice = ""
+    while choice not in choices:
+        choice = _question(f"1 to {len(choices)}", choices[-1] if present else "1")
+    if choice == "1":
+        asked.pick = True
+    elif choice == "2":
+        asked.custom_base_url = _question("Address", "http://127.0.0.1:11434/v1")
+        asked.custom_api_key = _secret("Key (empty when it needs none)")
+        asked.custom_model_id = _question("Model", "")
+    while choice == "3" and not asked.model:
+        asked.model = _known(_question("provider/model", ""), here)
+
+
+def _known(name: str, here: Place) -> str:
+    """A model's name when there is such a one, else nothing, and why not is said."""
+    loaded = importlib.import_module("garra.config.load").load(here.paths, here.env)
+    try:
+        return _model(here, loaded, name) if name else ""
+    except GarraError as fault:
+        output.say(output.painted(fault.message, "bad"))
+        return ""
+
+
+def _model(here: Place, loaded: Any, name: str) -> str:
+    """The model that is meant; a doubt about it is said. Raises NotFound."""
+    ref, doubt = importlib.import_module("garra.faces.cli.models").meant(here, loaded, name)
+    if doubt:
+        output.note(doubt)
+    return str(ref)
 
 
 def _question(words: str, default: str) -> str:
@@ -99,6 +132,8 @@ def apply(here: Place, asked: argparse.Namespace) -> dict[str, Any]:
     loaded = importlib.import_module("garra.config.load").load(here.paths, here.env)
     if not loaded.valid:
         raise UserError(f"{here.paths.config_file} is not valid; mend it first: garra doctor")
+    if asked.model and not asked.custom_base_url:
+        asked.model = _model(here, loaded, asked.model)
     ground = importlib.import_module("garra.runs.ground")
     atomic = importlib.import_module("garra.io.files.atomic")
     with atomic.writing(here.paths.state):
@@ -130,11 +165,17 @@ def wanted(asked: argparse.Namespace, present: dict[str, Any]) -> dict[str, Any]
         primary = f"{asked.custom_provider_id}/{asked.custom_model_id}" if asked.custom_model_id else primary
     elif asked.custom_api_key or asked.custom_model_id:
         raise UserError("--custom-api-key and --custom-model-id need --custom-base-url")
-    if primary:
-        defaults["model"] = {"primary": primary}
+    if primary or asked.pick:
+        defaults["model"] = _primary(primary, present)
     if asked.workspace:
         defaults["workspace"] = asked.workspace
     return {**changes, "agents": {"defaults": defaults}} if defaults else changes
+
+
+def _primary(primary: str, present: dict[str, Any]) -> Any:
+    """What `agents.defaults.model` is to be merged with; without a model the one that is set is taken out."""
+    written = ((present.get("agents") or {}).get("defaults") or {}).get("model")
+    return {"primary": primary or None} if primary or isinstance(written, dict) else None
 
 
 def _provider(asked: argparse.Namespace) -> dict[str, Any]:
