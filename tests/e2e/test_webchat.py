@@ -71,7 +71,13 @@ async def test_a_message_has_its_story(tmp_path: Path) -> None:
 
         page = await client.call("sessions.list", {})
         assert "lastChannel" not in page["sessions"][0]
-        entries = json.loads((program.state / "agents/main/sessions/sessions.json").read_text())
+        mirror = program.state / "agents/main/sessions/sessions.json"
+
+        async def mirrored() -> bool:
+            return await asyncio.to_thread(mirror.exists)
+
+        await until(mirrored)  # a moment later
+        entries = json.loads(mirror.read_text())
         assert entries[MAIN]["delivery"] == {"kind": "internal"}
 
 
@@ -114,5 +120,5 @@ async def test_words_are_sent_into_a_session(tmp_path: Path) -> None:
         assert "gone" in err
         code, _, err = await program.run("message", "send", "--to", "12345", "-m", "x")
         assert code == 1
-        assert "no channel" in err
+        assert "no account that can send" in err
         assert model.requests == []

@@ -48,6 +48,9 @@ class Deaf:
         session = await self._made.sessions.ensure(wanted.session_key, agent_id="main", cwd="/")
         return Run(wanted, session.session_id, 0)
 
+    def active(self, session_key: str) -> Run | None:
+        return None
+
     def subscribe(self, listener: Any) -> Any:
         return lambda: None
 
@@ -57,6 +60,9 @@ class Full:
 
     async def submit(self, wanted: Turn) -> Run:
         raise UserError("too many wait already")
+
+    def active(self, session_key: str) -> Run | None:
+        return None
 
     def subscribe(self, listener: Any) -> Any:
         return lambda: None
@@ -137,6 +143,21 @@ async def test_two_of_one_session_are_gone_on_with_in_their_order(tmp_path: Path
         texts = [each.text for each in (await made.sessions.transcript(KEY)).messages() if isinstance(each, User)]
         assert texts == ["first", "second"]
         assert {(await made.inbox.get(row.id)).state for row in found} == {"done"}
+
+
+async def test_what_comes_while_one_is_gone_on_with_has_an_answer_of_its_own(tmp_path: Path) -> None:
+    async with house(tmp_path, script=(says("one"), says("two"))) as made:
+        (row,) = await left(made, turn("run-1", "first"))
+        chat = webchat(made)
+        await chat.resume([row], Said())
+        run = await made.runs.submit(turn("run-1", "first"))
+        assert run.ended is None
+        second = await chat.submit(turn("run-2", "second"), OWNER)
+        assert (await run.wait()).reply == "one"
+        assert (await second.wait()).reply == "two"
+        assert second.led_by is None
+        third = await chat.submit(turn("run-3", "third"), OWNER)
+        assert third.turn.queue is None
 
 
 async def test_pictures_that_were_not_stored_are_asked_for_again(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from garra.core import thinking
@@ -77,13 +77,14 @@ class WebChat:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._open: dict[RunId, _Going] = {}
+        self._resumed: set[RunId] = set()
         ports.runs.subscribe(self._heard)
 
     async def submit(self, turn: Turn, sender: Sender) -> Run:
         """Store the message, then start its run. Raises what either raises; a message whose run was refused is done."""
         row = await self._ports.book.enter(_event(turn, sender), turn.run_id, turn.session_key)
         try:
-            run = await self._ports.runs.submit(turn)
+            run = await self._ports.runs.submit(self._apart(turn))
         except GarraError as error:
             await self._done((row,), f"refused: {error.message}")
             raise
@@ -122,12 +123,22 @@ class WebChat:
                 await say(found.key, LOST)
                 await self._done(every, "failed: its pictures were not stored")
                 return
-            run = await self._ports.runs.submit(_turn(row, event, found))
+            run = await self._ports.runs.submit(self._apart(_turn(row, event, found)))
         except GarraError as error:
             self._ports.warn(f"message {row.id} is not gone on with: {error.message}")
             await self._done(every, f"failed: {error.message}")
             return
+        self._resumed.add(run.run_id)
         self._follow(run, every)
+
+    def _apart(self, turn: Turn) -> Turn:
+        """`turn`, waiting for its own answer where a run is gone on with: nobody watches that one any more, so whoever
+        writes after a restart would see a message that was taken along end without a word.
+        """
+        active = self._ports.runs.active(turn.session_key)
+        if active is None or active.run_id not in self._resumed or turn.queue is not None:
+            return turn
+        return replace(turn, queue="followup")
 
     async def _done(self, rows: Sequence[str], why: str) -> None:
         await self._ports.book.finish(rows, (), why)
@@ -156,6 +167,7 @@ class WebChat:
                 self._note(going, "tool", call.name)
             case RunEnded():
                 self._open.pop(event.run_id)
+                self._resumed.discard(event.run_id)
                 self._ended(going, event.body)
             case _:
                 pass
