@@ -110,3 +110,18 @@ async def test_a_token_from_a_file_is_in_no_log(tmp_path: Path) -> None:
             await until(lambda: len(telegram.calls) > seen + 3, 20)
             assert "bad token ***" in logged(program)
             assert telegram.token not in logged(program)
+
+
+async def test_a_token_that_a_platform_repeats_is_told_and_kept_nowhere(tmp_path: Path) -> None:
+    async with chat(tmp_path) as here:
+        telegram, program = here.telegram, here.program
+        telegram.fail("sendMessage", Fault(400, f"x {telegram.token} y"))
+        telegram.say(OWNER, "hello")
+        await until(lambda: "was not delivered" in logged(program) or "x *** y" in logged(program))
+        shown = (await program.run("messages", "list", "--json"))[1]
+        names = [row.get("key") or row["id"] for row in json.loads(shown)["messages"]]
+        stories = [(await program.run("messages", "show", name))[1] for name in names]
+        assert any("x *** y" in story for story in stories)
+        kept = b"".join(file.read_bytes() for file in program.state.glob("state.db*"))
+        assert telegram.token not in "".join([shown, logged(program), *stories])
+        assert telegram.token.encode() not in kept

@@ -12,6 +12,7 @@ from garra import __version__
 from garra.app import accounts, hearing, webchat
 from garra.app.arrivals import Arrivals
 from garra.app.couriers import Couriers, Trade
+from garra.app.discreet import Discreet
 from garra.app.house import House
 from garra.app.owners import Owners
 from garra.config import view
@@ -220,7 +221,7 @@ class Channels:
         cursor = Bookmark(self._cursors, str(setup.key))
         media, state = Root(house.paths.media), Root(accounts.folder(house.paths, setup.key))
         ports = ChannelPorts(house.http, house.clock, house.spawn, cursor, media, house.http, state, self._public)
-        return house.plugins.channel(setup.channel, setup.account, ports)
+        return Discreet(house.plugins.channel(setup.channel, setup.account, ports), self._clean)
 
     def _way(self) -> Via:
         config = self._house.live.config

@@ -72,6 +72,9 @@ class Api:
                 return result(method, answer.status, await answer.read(_ANSWER))
         except Unavailable as fault:
             raise self._lost(method, fault) from None
+        except Refused as refused:
+            refused.said, refused.message = self._hidden(refused.said), self._hidden(refused.message)
+            raise
 
     async def download(self, file_path: str, limit: int) -> AsyncIterator[bytes]:
         """The bytes of a file, as getFile told its path. Raises Refused (413: more than `limit`)."""
@@ -91,8 +94,11 @@ class Api:
 
     def _lost(self, method: str, fault: Unavailable) -> Refused:
         """The door's fault; the address, and so the token, may stand in its words."""
-        words = fault.message.replace(self._token.reveal(), "***")
-        return Refused(method, words, kind=str((fault.details or {}).get("kind", "cut")))
+        return Refused(method, self._hidden(fault.message), kind=str((fault.details or {}).get("kind", "cut")))
+
+    def _hidden(self, words: str) -> str:
+        """A server's words; it may repeat the address it was asked at."""
+        return words.replace(self._token.reveal(), "***")
 
 
 def clean_root(root: str) -> str:
