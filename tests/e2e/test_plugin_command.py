@@ -52,7 +52,9 @@ def program(tmp_path: Path) -> Program:
 def test_it_is_listed_called_and_explained_once_the_plugin_is_on(program: Program) -> None:
     assert "greet" not in program.run("--help").out
     unknown = program.run("greet", "Ada")
-    assert (unknown.code, "no such command: greet" in unknown.err) == (2, True)
+    switch = "garra config set plugins.entries.greeter.enabled true"
+    line = f"garra: greet is a command of the plugin greeter, which is off; switch it on with: {switch}\n"
+    assert (unknown.code, unknown.err) == (2, line)
     program.configure(plugins={"entries": {"greeter": {"enabled": True, "config": {"mark": "!"}}}})
     listed = program.run("--help")
     assert (listed.code, "say hello to somebody" in listed.out) == (0, True)

@@ -53,6 +53,15 @@ def test_those_of_plugins_that_are_on_are_there_and_no_code_runs(paths: Paths) -
     assert find(paths, "a", deny=["a"]).brought == ()
 
 
+def test_whose_command_it_would_be_is_known_of_one_that_is_off(paths: Paths) -> None:
+    plugin(paths, "a", "greet")
+    found = commands.off(paths, {"deny": ["a"]}, "greet")
+    assert found is not None
+    assert (found.id, found.reason) == ("a", "denied by plugins.deny")
+    assert commands.off(paths, {"entries": {"a": {"enabled": True}}}, "greet") is None
+    assert commands.off(paths, {}, "other") is None
+
+
 def test_a_name_that_is_taken_is_refused_in_a_line(paths: Paths) -> None:
     for name, command in (("a", "status"), ("b", "greet"), ("c", "greet")):
         plugin(paths, name, command)

@@ -70,3 +70,14 @@ def test_only_what_was_set_is_warned_of(tmp_path: Path) -> None:
     done = garra(tmp_path, "config", "patch", "--file", str(tmp_path / "patch.json"))
     assert (done.stderr.count("\n"), "channels.irc.hsot" in done.stderr) == (1, True)
     assert "gateway.prot" in garra(tmp_path, "config", "validate").stdout
+
+
+def test_plugins_stand_in_order_and_a_broken_one_tells_no_long_path(tmp_path: Path) -> None:
+    for name, manifest in (("zebra", "id ="), ("ant", "id =")):
+        folder = tmp_path / "extensions" / name
+        folder.mkdir(parents=True)
+        (folder / "manifest.toml").write_text(manifest)
+    shown = garra(tmp_path, "plugins", "list").stdout
+    names = [line.split()[0] for line in shown.splitlines()[1:]]
+    assert names == sorted(names)
+    assert str(tmp_path) not in shown

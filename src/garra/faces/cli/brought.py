@@ -60,6 +60,20 @@ def names() -> list[str]:
     return [one.command.name for one in found(place.here()).brought]
 
 
+def off(name: str) -> str:
+    """How to switch on the plugin that would bring the command `name`, in a line; empty when none would."""
+    where = place.here()
+    settings = where.config.get("plugins")
+    plugin = commands.off(where.paths, settings if isinstance(settings, dict) else {}, name)
+    if plugin is None:
+        return ""
+    key = f"plugins.entries.{plugin.id}.enabled"
+    why = (
+        f"; switch it on with: {where.command} config set {key} true" if key in plugin.reason else f": {plugin.reason}"
+    )
+    return f"{name} is a command of the plugin {plugin.id}, which is off{why}"
+
+
 def run(arguments: Sequence[str]) -> int | None:
     """Run the command that the arguments begin with, None when no plugin brings it.
 

@@ -111,6 +111,11 @@ def _help(arguments: list[str]) -> int:
 def _unknown(name: str) -> str:
     if name.startswith("-"):
         return f"no such option: {name}; see garra --help"
+    line: str = importlib.import_module("garra.faces.cli.brought").off(
+        name
+    )  # also what the configuration does not name
+    if line:
+        return line
     known = [word for row in table.COMMANDS if " " not in row.name for word in (row.name, *row.aliases)]
     brought = _brought()
     known += brought.names() if brought is not None else []

@@ -45,11 +45,11 @@ def _list(here: Place, asked: argparse.Namespace) -> int:
     load = importlib.import_module("garra.config.load")
     rows = known.tried(here.paths, load.load(here.paths, here.env).config)
     refused = dict(brought.found(here).refused)
-    rows = [_with(row, refused.get(row.id, "")) for row in rows]
+    rows = sorted((_with(row, refused.get(row.id, "")) for row in rows), key=lambda row: (row.id, row.origin))
     if asked.json:
         output.say_json({"plugins": [_json(row) for row in rows]})
         return 0
-    shown = [(row.id, row.kind, row.origin, row.status) for row in rows]
+    shown = [(row.id, row.kind, row.origin, row.status.replace(f"{row.folder}/", "")) for row in rows]
     output.say(output.table(shown, ("PLUGIN", "KIND", "FROM", "STATE")))
     return 0
 
