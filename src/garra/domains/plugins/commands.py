@@ -42,7 +42,7 @@ def find(paths: Paths, settings: Mapping[str, Any], shipped: Collection[str]) ->
 
 
 def off(paths: Paths, settings: Mapping[str, Any], name: str) -> Plugin | None:
-    """The plugin that is off (its `reason` says why) and would bring the command `name`. No plugin code runs. Blocks."""
+    """The plugin that is off (`reason` says why) and would bring the command `name`. No plugin code runs. Blocks."""
     found = [item for root in discover.roots(paths) for item in root if isinstance(item, Plugin)]
     bringing = (plugin for plugin in found if any(command.name == name for command in plugin.manifest.commands))
     return next((plugin for plugin in discover.choose([*bringing], _sound(settings)) if not plugin.enabled), None)
