@@ -130,6 +130,22 @@ async def test_send_takes_files_into_the_media_folder(post: Post) -> None:
         await post.call("send", {"to": "test:7", "attachments": [bad], "idempotencyKey": "k2"})
 
 
+async def test_a_message_whose_account_is_gone_says_why_it_waits(post: Post) -> None:
+    gone = Address("test", "old", "7", "direct")
+    await post.desk.outbox.put([Draft("left", gone, (Form("plain", "x"),))])
+    (row,) = (await post.call("messages.list", {"state": "pending"}))["messages"]
+    assert row["reason"] == "there is no account test/old that can send; see garra channels list"
+    assert (await post.call("messages.get", {"id": "left"}))["message"]["reason"] == row["reason"]
+
+
+async def test_a_list_of_a_channel_that_is_none_says_so(post: Post) -> None:
+    await post.desk.inbox.accept(inbound(text="why?"))
+    with pytest.raises(Refused, match=r"there is no channel 'tset' here; did you mean test\?"):
+        await post.call("messages.list", {"channel": "tset"})
+    only = await post.call("messages.list", {"channel": "test"})
+    assert (len(only["messages"]), len(only["unfinished"])) == (1, 1)
+
+
 async def test_the_originals_own_action_is_understood(post: Post) -> None:
     asked = {"channel": "test", "action": "send", "idempotencyKey": "k", "agentId": "main", "senderIsOwner": True}
     options = {"target": "7", "to": "test:7", "message": "x", "silent": False, "dryRun": True, "pin": False}
@@ -199,8 +215,9 @@ async def test_the_commands_tell_a_messages_story(post: Post, capfd: pytest.Capt
     await post.desk.inbox.bury(row_id, "no model answers")
     assert await post.command(messages.run, "list") == 0
     shown = capfd.readouterr().out
-    assert row_id in shown
+    assert f"\n{row_id[:18]} " in shown
     assert shown.startswith("test (main): 1 in dead\n")
+    assert "dead: no model answers\nAll of one: garra messages show ID." in shown
     assert "\x1b[31m" not in shown
     assert await post.command(messages.run, "show", row_id) == 0
     story = capfd.readouterr().out
@@ -221,10 +238,12 @@ async def test_the_send_command_says_what_became_of_it(post: Post, capfd: pytest
     send = ("send", "--to", "test:7", "-m", "-hello", "--media", str(file))
     assert await post.command(message.run, *send, "--dry-run") == 0
     assert await post.command(message.run, *send) == 0
-    assert capfd.readouterr().out.splitlines() == [
-        "It would go to test (main), chat 7.",
-        "Sent to test chat 7 (message 1).",
-    ]
+    would, *sent = capfd.readouterr().out.splitlines()
+    assert would == "It would go to test (main), chat 7."
+    (told,) = sent
+    assert told.startswith("Sent to test chat 7. Its story: garra messages show send:")
+    assert await post.command(messages.run, "show", told.rpartition(" ")[2]) == 0
+    assert "the platform confirmed it" in capfd.readouterr().out
     assert (post.wire.got[0].text, post.wire.got[0].files[0].name) == ("-hello", "note.txt")
     post.wire.fault = SendFailed("unsure", "cut")
     assert await post.command(message.run, "send", "--to", "test:8", "-m", "x", "--key", "u") == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -178,6 +179,16 @@ async def test_a_wish_is_sent_once_for_its_key_and_waits_for_the_platform(house:
     again = await house.desk.send(wish, 0.01)
     assert (again.state, again.message_id) == ("sent", "77")
     assert await house.outbox.heads("test", "main") == []
+
+
+async def test_a_link_that_is_down_is_not_waited_for_long(house: House) -> None:
+    house.running = [Running("test", "main", Limits(text=100), up=False)]
+    async with asyncio.timeout(10):
+        sent = await house.desk.send(Wish("k1", "test:7", "one"), 3600)
+    assert sent.state == "pending"
+    assert house.desk.waits_for(sent.rows[0]) == "test/main has no connection now; see garra channels status"
+    house.running = [Running("test", "main", Limits(text=100))]
+    assert house.desk.waits_for(sent.rows[0]) == ""
 
 
 async def test_a_wish_leads_where_its_chat_last_wrote_from(house: House) -> None:

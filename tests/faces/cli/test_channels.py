@@ -241,3 +241,11 @@ def test_a_webhook_that_sends_nothing_out_says_so(tmp_path: Path) -> None:
     assert "called only with allowPrivateNetwork=true" in near.stderr
     fine = garra(tmp_path, "channels", "add", "webhook", "--set", "allowPrivateNetwork=true")
     assert (fine.returncode, fine.stderr) == (0, "")
+
+
+def test_looking_at_one_channel(tmp_path: Path) -> None:
+    port = {"GARRA_GATEWAY_PORT": "1"}
+    assert "there is no channel 'foo' here" in garra(tmp_path, "channels", "status", "--channel", "foo", **port).stderr
+    none = garra(tmp_path, "channels", "list", "--channel", "irc").stdout
+    assert none.startswith("irc has no account. Add one: ")
+    assert "channels add irc" in none

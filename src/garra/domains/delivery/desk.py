@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
 from garra.core.errors import NotFound, UserError
 from garra.core.value import frozen
@@ -79,6 +80,26 @@ class Desk:
     drafting: Drafting
     channels: Callable[[], Collection[str]] = frozenset
 
+    def known(self, channel: str) -> None:
+        """Raises NotFound for a channel that no plugin brings."""
+        names = sorted({*self.channels(), *(each.channel for each in self.accounts())})
+        if channel not in names:
+            near = get_close_matches(channel, names, n=1)
+            meant = f"did you mean {near[0]}?" if near else f"there is {', '.join(names) or 'none'}"
+            raise NotFound(f"there is no channel {channel[:64]!r} here; {meant}")
+
+    def waits_for(self, row: OutboxRow) -> str:
+        """Why a message waits, besides what became of its last try; empty where nothing stands in its way."""
+        at = row.draft.address
+        running = next(
+            (each for each in self.accounts() if (each.channel, each.account) == (at.channel, at.account)), None
+        )
+        if row.state != "pending" or (running and running.up):
+            return ""
+        if running is None:
+            return f"there is no account {at.channel}/{at.account} that can send; see garra channels list"
+        return f"{at.channel}/{at.account} has no connection now; see garra channels status"
+
     async def target(self, wish: Wish) -> tuple[Running, Address]:
         """Where a wish leads. Raises UserError or NotFound with what to write instead."""
         channel, chat, thread = parsed(wish.to, {*self.channels(), *(each.channel for each in self.accounts())})
@@ -91,7 +112,9 @@ class Desk:
         return running, replace(known or place, thread=wish.thread or thread, roles=())
 
     async def send(self, wish: Wish, wait_s: float) -> Sent:
-        """Write it to the outbox and wait, at most `wait_s`, for what the platform says. The same key is sent once."""
+        """Write it to the outbox and wait for what the platform says: at most `wait_s`, and hardly where its link is
+        down. The same key is sent once.
+        """
         running, address = await self.target(wish)
         key = f"send:{wish.key}"
         drafts = list(self.drafting(key, address, wish.text)) if wish.text.strip() else [Draft(key, address, ())]
@@ -101,6 +124,7 @@ class Desk:
             raise UserError("there is nothing to send: give a text or a file")
         drafts = [replace(each, silent=wish.silent, purpose="send", forms=each.forms or (EMPTY,)) for each in drafts]
         rows = await self.outbox.put(drafts)
+        wait_s = wait_s if running.up else min(wait_s, DOWN_S)
         return Sent(address, tuple([await self._settled(row, wait_s) for row in rows]))
 
     async def _settled(self, row: OutboxRow, wait_s: float) -> OutboxRow:
@@ -119,6 +143,8 @@ class Desk:
 
 
 EMPTY = Form("plain", "")
+DOWN_S = 1.5
+"""How long a link that is down is waited for: it may just be starting."""
 
 
 def parsed(to: str, channels: Collection[str]) -> tuple[str, str, str]:

@@ -18,9 +18,10 @@ from garra.io.clock import SystemClock
 
 SCOPES = ("operator.admin", "operator.read")
 
-OWN = ("webchat/default", "WebChat", "always there", "the gateway's own chat: web page, terminal, apps")
+OWN = ("webchat/default", "WebChat", "always there", "the gateway's own chat: terminal, apps")
 """It stands in no configuration."""
 
+SAME = "the channel, given as an option"
 ADDING = """\
 Add a chat account, or change its credential. Packages that its channel needs and that are missing are installed first.
 For a Telegram bot: write /newbot to @BotFather in Telegram; it answers with the bot's token."""
@@ -50,22 +51,38 @@ def _parser() -> argparse.ArgumentParser:
     plain = parsing.with_json(argparse.ArgumentParser(add_help=False))
     common = parsing.with_target(argparse.ArgumentParser(add_help=False, parents=[plain]))
     doing = parser.add_subparsers(dest="doing", metavar="COMMAND")
-    listing = doing.add_parser("list", parents=[plain], help="configured accounts, without asking the gateway")
+    listing = _step(doing, "list", "the configured accounts, without asking the gateway", plain)
+    listing.add_argument("--channel", metavar="NAME", help="only this one's")
     listing.add_argument("--all", action="store_true", help="the channels without an account too")
-    status = doing.add_parser("status", parents=[common], help="how each link fares, as the gateway sees it")
+    status = _step(doing, "status", "how each account's link fares, as the gateway sees it", common)
     status.add_argument("--channel", metavar="NAME", help="only this one")
     status.add_argument("--probe", action="store_true", help="with what each channel knows of itself")
     _adding(doing, plain)
-    installing = doing.add_parser("install", parents=[plain], help="install the packages a channel needs, and no more")
+    installing = _step(doing, "install", "install the packages that a channel needs, and no more", plain)
     installing.add_argument("named", nargs="?", metavar="CHANNEL", help="such as matrix")
-    installing.add_argument("--channel", metavar="NAME", help="the same")
-    removing = doing.add_parser("remove", parents=[plain], help="switch an account off, or delete it (--delete)")
+    installing.add_argument("--channel", metavar="NAME", help=SAME)
+    removing = _step(
+        doing,
+        "remove",
+        "switch an account off, or delete it (--delete)",
+        plain,
+        "Without --delete it keeps its settings, and `garra channels add CHANNEL` switches it on again.",
+    )
     _named(removing)
     removing.add_argument("--delete", action="store_true", help="take it out of the configuration")
-    for name, about in (("start", "start an account's link"), ("stop", "stop it until it is started again")):
-        _named(doing.add_parser(name, parents=[common], help=about))
-    parser.set_defaults(json=False, url="", token="", password="", all=False)
+    started = "After a restart of the gateway every account that is on is started again."
+    _named(_step(doing, "start", "start an account's link", common))
+    _named(_step(doing, "stop", "stop an account's link until it is started again", common, started))
+    parser.set_defaults(json=False, url="", token="", password="", all=False, channel=None)
     return parser
+
+
+def _step(
+    doing: Any, name: str, about: str, parent: argparse.ArgumentParser, more: str = ""
+) -> argparse.ArgumentParser:
+    words = f"{about[0].upper()}{about[1:]}. {more}".strip()
+    made: argparse.ArgumentParser = doing.add_parser(name, parents=[parent], help=about, description=words)
+    return made
 
 
 def _adding(doing: Any, plain: argparse.ArgumentParser) -> None:
@@ -87,13 +104,13 @@ def _adding(doing: Any, plain: argparse.ArgumentParser) -> None:
     only = "write the configuration only, though packages that the channel needs are missing"
     adding.add_argument("--no-install", action="store_true", help=only)
     adding.add_argument("--name", metavar="TEXT", help="what to call the account in lists")
-    setting = "another setting of the channel, such as dmPolicy=open; may be given more than once"
+    setting = "another setting of the channel, such as dmPolicy=allowlist; may be given more than once"
     adding.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=setting)
 
 
 def _named(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("named", nargs="?", metavar="CHANNEL", help="such as telegram")
-    parser.add_argument("--channel", metavar="NAME", help="the same")
+    parser.add_argument("--channel", metavar="NAME", help=SAME)
     parser.add_argument("--account", default=DEFAULT, metavar="ID", help="which of its accounts (default)")
 
 
@@ -117,6 +134,9 @@ def _channel_meant(asked: argparse.Namespace, example: str) -> str:
 
 def _list(here: Place, asked: argparse.Namespace) -> int:
     channels, setups = chosen.known(here)
+    if asked.channel:
+        chosen.plugin(here, asked.channel)
+        setups = [setup for setup in setups if setup.channel == asked.channel]
     if asked.json:
         output.say_json(
             {"channels": [_channel(plugin, setups) for plugin in channels if asked.all or _has(plugin, setups)]}
@@ -130,8 +150,12 @@ def _list(here: Place, asked: argparse.Namespace) -> int:
             for part in plugin.manifest.parts
             if not _has(plugin, setups)
         ]
-    output.say(output.table([*rows, OWN], ("ACCOUNT", "NAME", "STATE", "")).rstrip())
-    if not rows:
+    own = [] if asked.channel else [OWN]
+    if rows or own:
+        output.say(output.table([*rows, *own], ("ACCOUNT", "NAME", "STATE", "")).rstrip())
+    if not rows and asked.channel:
+        output.say(f"{asked.channel} has no account. Add one: {here.command} channels add {asked.channel}")
+    elif not rows:
         output.say(f"No other chat account yet. {_first(here)}")
     return 0
 
@@ -182,11 +206,14 @@ def _status(here: Place, asked: argparse.Namespace) -> int:
     if asked.json:
         output.say_json(found)
         return 0
+    if asked.channel and not found["channelOrder"]:
+        output.say(f"{asked.channel} has no account. Add one: {here.command} channels add {asked.channel}")
+        return 0
     now = SystemClock().now_ms()
     rows = [_line(channel, row, now) for channel in found["channelOrder"] for row in found["channelAccounts"][channel]]
     if rows:
         output.say(output.table(rows, ("ACCOUNT", "BOT", "STATE", "LAST MESSAGE", "")).rstrip())
-    if not any(name != OWN[0].partition("/")[0] for name in found["channelOrder"]):
+    if not asked.channel and not any(name != OWN[0].partition("/")[0] for name in found["channelOrder"]):
         output.say(f"No other chat account yet. {_first(here)}" if rows else f"No chat account yet. {_first(here)}")
     return 0
 

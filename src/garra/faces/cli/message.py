@@ -15,6 +15,10 @@ from garra.faces.cli import output, parsing, place
 
 SCOPES = ("operator.read", "operator.write")
 WAIT_S = 60.0
+SENDING = (
+    "Send one message to a chat, by the running gateway. It is stored first: where the account has no connection, it "
+    "goes as soon as there is one."
+)
 FILE_BYTES = 15 << 20
 """A file goes to the gateway in one frame."""
 
@@ -22,6 +26,9 @@ FILE_BYTES = 15 << 20
 def run(arguments: Sequence[str]) -> int:
     """Exit code 0 when the platform confirmed it or it waits for the link, 1 when it did not go through."""
     words = parsing.joined(arguments, {"-m": "--message", "-t": "--to"})
+    if not words:
+        _parser().print_help()
+        return 0
     asked = _parser().parse_args(words)
     target = place.here().target(parsing.wanted(asked))
     if not asked.message and not asked.media:
@@ -39,9 +46,12 @@ def run(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = parsing.parser("message", "Send a message to a chat.")
     steps = parser.add_subparsers(metavar="COMMAND", required=True)
-    send = parsing.with_target(parsing.with_json(steps.add_parser("send", help="send one message")))
-    send.add_argument("--to", "--target", dest="to", required=True, metavar="CHAT", help="a chat's id, or CHANNEL:CHAT")
-    send.add_argument("--message", default="", metavar="TEXT", help="what to say (Markdown)")
+    send = parsing.with_target(
+        parsing.with_json(steps.add_parser("send", help="send one message", description=SENDING))
+    )
+    where = "a chat's id, or CHANNEL:CHAT, such as telegram:123456789"
+    send.add_argument("-t", "--to", "--target", dest="to", required=True, metavar="CHAT", help=where)
+    send.add_argument("-m", "--message", default="", metavar="TEXT", help="what to say (Markdown)")
     send.add_argument("--media", action="append", default=[], metavar="FILE", help="a file to send; may be repeated")
     send.add_argument("--channel", default="", help="which channel, where --to does not say")
     send.add_argument("--account", default="", help="which account of it")
@@ -96,8 +106,8 @@ def _told(found: dict[str, Any]) -> str:
     where = f"{found['channel']} chat {found['chatId']}"
     match found["state"]:
         case "sent":
-            return f"Sent to {where} (message {found['messageId']})."
+            return f"Sent to {where}. Its story: garra messages show {found['ids'][0]}"
         case "unsure":
             return f"Sent to {where}, but it never confirmed: garra messages show {found['ids'][0]}"
         case _:
-            return f"Stored; it goes to {where} as soon as that can be reached: garra messages show {found['ids'][0]}"
+            return f"Stored; it goes to {where} as soon as that is connected: garra messages show {found['ids'][0]}"

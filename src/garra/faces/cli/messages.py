@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +15,13 @@ from garra.faces.cli import output, parsing, place
 
 READ = ("operator.read",)
 WRITE = ("operator.read", "operator.write")
+SHORT = 18
+"""Letters of an id that a list shows at least; more where two begin alike."""
+CHAT = 32
+WIDE = 120
+"""Columns of a list that goes to no terminal."""
+REASONS = 5
+HEADS = ("id", "when", "", "state", "chat", "text")
 STATES = ("pending", "claimed", "adopted", "done", "sending", "sent", "unsure", "dead")
 
 MEANINGS = {
@@ -49,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
         "list",
         parents=[common],
         help="the messages, newest first",
-        description="The messages of every channel, newest first: ← came in, → goes out.",
+        description="The messages of every channel, newest first: ← came in, → goes out.\n"
+        "Of an id the beginning is shown; it is enough for show, retry and drop.",
         epilog=_states(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -102,9 +112,54 @@ def _list(target: Target, asked: argparse.Namespace) -> int:
     if not found["messages"]:
         output.say("No message.")
     else:
-        rows = [_line(row) for row in found["messages"]]
-        output.say(output.table(rows, ("id", "when", "", "state", "chat", "text")))
+        output.say(listed(found["messages"], _width()))
+        _troubles(found["messages"])
     return 0
+
+
+def listed(rows: Sequence[Mapping[str, Any]], width: int) -> str:
+    """The rows as a table no wider than `width`, where the chats' ids let it; what is cut ends in `…`."""
+    ids = beginnings([str(row["id"]) for row in rows])
+    cells = [_line(row, name) for row, name in zip(rows, ids, strict=True)]
+    beside = [max(len(line[at]) for line in [*cells, HEADS]) + 2 for at in range(len(HEADS) - 1)]
+    room = max(20, width - sum(beside))
+    return output.table([(*line[:-1], cut(line[-1], room)) for line in cells], HEADS)
+
+
+def beginnings(names: Sequence[str]) -> list[str]:
+    """For each name the shortest beginning, of SHORT letters at least, that no other of them has."""
+    whole = set(names)
+    return [
+        next(
+            (name[:end] for end in range(SHORT, len(name)) if sum(each.startswith(name[:end]) for each in whole) == 1),
+            name,
+        )
+        for name in names
+    ]
+
+
+def cut(text: str, room: int) -> str:
+    """Words on one line of so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= room else line[: room - 1] + "…"
+
+
+def _width() -> int:
+    return shutil.get_terminal_size().columns if os.isatty(1) else WIDE
+
+
+def _troubles(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Why those that ended badly did, once for each reason, and what their owner may do."""
+    bad = [
+        row for row in rows if row["state"] in ("dead", "unsure") or (row["state"] == "pending" and row.get("reason"))
+    ]
+    reasons = list(dict.fromkeys(f"{row['state']}: {row['reason']}" for row in bad if row.get("reason")))
+    if bad:
+        output.say()
+    for reason in reasons[:REASONS]:
+        output.say(output.harmless(" ".join(reason.split())))
+    if bad:
+        output.say("All of one: garra messages show ID. Once mended: garra messages retry ID, or drop ID.")
 
 
 def _counted(counts: Mapping[str, Any]) -> str:
@@ -113,10 +168,10 @@ def _counted(counts: Mapping[str, Any]) -> str:
     return f"{counts['channel']} ({counts['accountId']}): {', '.join(states)}"
 
 
-def _line(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _line(row: Mapping[str, Any], name: str) -> tuple[str, ...]:
     sign = "→" if row["direction"] == "out" else "←"
     text = str(row.get("text") or row.get("reason") or "")
-    return str(row["id"]), _when(row["at"]), sign, str(row["state"]), _chat(row), text[:60]
+    return name, _when(row["at"]), sign, str(row["state"]), cut(_chat(row), CHAT), text
 
 
 def _show(target: Target, asked: argparse.Namespace) -> int:

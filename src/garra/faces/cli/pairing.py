@@ -28,20 +28,31 @@ def _parser() -> argparse.ArgumentParser:
     common = parsing.with_target(parsing.with_json(argparse.ArgumentParser(add_help=False)))
     common.add_argument("--account", default="", metavar="ID", help="only this account of the channel")
     doing = parser.add_subparsers(dest="doing", metavar="COMMAND")
-    listing = doing.add_parser("list", parents=[common], help="who waits, and who was let in")
+    listing = _step(doing, "list", "who waits to be let in, and who was", common)
     listing.add_argument("channel", nargs="?", default="", metavar="CHANNEL", help="such as telegram; all without it")
-    approving = doing.add_parser("approve", parents=[common], help="let in whoever was given this code")
-    approving.add_argument("named", nargs="+", metavar="CHANNEL CODE", help="the channel, and the code")
+    first = "The first who is let in this way becomes the agent's owner (commands.ownerAllowFrom)."
+    approving = _step(doing, "approve", "let in whoever was given this code", common, first)
+    approving.usage = f"{approving.prog} [OPTIONS] CHANNEL CODE"
+    approving.add_argument("channel", nargs="?", default="", metavar="CHANNEL", help="such as telegram")
+    approving.add_argument("code", nargs="?", default="", metavar="CODE", help="what the stranger was given")
     approving.add_argument("--notify", action="store_true", help="tell them, in their chat")
     for name, about in (
         ("dismiss", "forget a request; its sender may ask again"),
-        ("revoke", "let somebody in no more"),
+        ("revoke", "let somebody in no more; they are no longer the owner either, where an approval made them that"),
     ):
-        each = doing.add_parser(name, parents=[common], help=about)
+        each = _step(doing, name, about, common)
         each.add_argument("channel", metavar="CHANNEL")
         each.add_argument("sender", metavar="ID", help="the sender's id, as `garra pairing list` shows it")
     parser.set_defaults(json=False, url="", token="", password="", account="", channel="")
     return parser
+
+
+def _step(
+    doing: Any, name: str, about: str, parent: argparse.ArgumentParser, more: str = ""
+) -> argparse.ArgumentParser:
+    words = f"{about[0].upper()}{about[1:]}. {more}".strip()
+    made: argparse.ArgumentParser = doing.add_parser(name, parents=[parent], help=about, description=words)
+    return made
 
 
 def _ask(here: Place, asked: argparse.Namespace, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,13 +95,12 @@ def _waiting(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _approve(here: Place, asked: argparse.Namespace) -> int:
-    if len(asked.named) != 2:
+    if not asked.code:
         raise UserError(f"it reads: {here.command} pairing approve CHANNEL CODE")
-    channel, code = asked.named
     params = {
-        "channel": channel,
+        "channel": asked.channel,
         "accountId": asked.account,
-        "code": code,
+        "code": asked.code,
         "notify": asked.notify,
         "bootstrapCommandOwner": True,
     }
@@ -98,7 +108,7 @@ def _approve(here: Place, asked: argparse.Namespace) -> int:
     if asked.json:
         output.say_json(answer)
         return 0
-    output.say(f"{answer['senderId']} may write to the agent on {channel} now.")
+    output.say(f"{answer['senderId']} may write to the agent on {asked.channel} now.")
     if answer["commandOwnerBootstrap"] == "configured":
         output.say("They are its owner, too: the first who was let in (commands.ownerAllowFrom).")
     if answer["notification"] in ("failed", "unsupported"):

@@ -12,10 +12,12 @@ from garra.config.load import Snapshot
 from garra.config.write import Writer
 from garra.core.errors import GarraError, NotFound, Unavailable
 from garra.domains.delivery.accounts import DEFAULT, WEBCHAT, LinkKey, Setup
+from garra.domains.delivery.desk import Desk
 from garra.domains.delivery.link import LinkStatus, State
 from garra.domains.delivery.links import Links
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, READ, Caller, Method
+from garra.gateway.methods.messages import DELIVERY
 from garra.gateway.params import Name, Params
 
 LIFECYCLE: Mapping[State, str] = {
@@ -51,7 +53,12 @@ def links(host: Host) -> Links:
 
 
 def status(host: Host, caller: Caller, params: ChannelsStatus) -> dict[str, Any]:
-    return {"ts": host.clock.now_ms(), **listed(host, params.channel, probe=params.probe, own=True)}
+    """Raises NotFound for a channel that no plugin brings."""
+    found = listed(host, params.channel, probe=params.probe, own=True)
+    room = host.more.get(DELIVERY)
+    if params.channel and not found["channelOrder"] and isinstance(room, Desk):
+        room.known(params.channel)
+    return {"ts": host.clock.now_ms(), **found}
 
 
 def listed(host: Host, channel: str | None = None, *, probe: bool = False, own: bool = False) -> dict[str, Any]:

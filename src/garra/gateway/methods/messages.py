@@ -94,12 +94,16 @@ def desk(host: Host) -> Desk:
 
 async def listed(host: Host, caller: Caller, params: MessagesList) -> dict[str, Any]:
     query = Query(params.direction, params.state or "", params.channel, params.account_id, params.chat, params.limit)
-    ledger = desk(host).ledger
+    room = desk(host)
     counts = [
         {"channel": channel, "accountId": account, **states}
-        for (channel, account), states in sorted((await ledger.counts()).items())
+        for (channel, account), states in sorted((await room.ledger.counts()).items())
+        if params.channel in ("", channel) and params.account_id in ("", account)
     ]
-    found = [shown(row) for row in await ledger.rows(query)]
+    rows = await room.ledger.rows(query)
+    if params.channel and not rows:
+        room.known(params.channel)
+    found = [_explained(room, row) for row in rows]
     return {"ts": host.clock.now_ms(), "messages": found, "unfinished": counts}
 
 
@@ -130,11 +134,19 @@ _KINDS: Final[Mapping[str, str]] = {
 
 
 async def got(host: Host, caller: Caller, params: MessageId) -> dict[str, Any]:
-    ledger = desk(host).ledger
-    row = await ledger.find(params.id)
-    answers = [shown(answer, whole=True) for answer in await ledger.answers(row)]
-    story = [told(station) for station in await ledger.story(row)]
-    return {"message": shown(row, whole=True), "answers": answers, "timeline": story}
+    room = desk(host)
+    row = await room.ledger.find(params.id)
+    answers = [_explained(room, answer, whole=True) for answer in await room.ledger.answers(row)]
+    story = [told(station) for station in await room.ledger.story(row)]
+    return {"message": _explained(room, row, whole=True), "answers": answers, "timeline": story}
+
+
+def _explained(room: Desk, row: Row, *, whole: bool = False) -> dict[str, Any]:
+    """A message with the reason why it waits, where its account is the reason."""
+    message = shown(row, whole=whole)
+    if isinstance(row, OutboxRow) and (why := room.waits_for(row)):
+        message["reason"] = f"{why} ({row.reason})" if row.reason else why
+    return message
 
 
 async def retried(host: Host, caller: Caller, params: MessageId) -> dict[str, Any]:
@@ -199,8 +211,9 @@ def _reply(key: str, sent: Sent) -> Reply:
         "ids": [row.key for row in sent.rows],
     }
     if sent.state == "dead":
-        reason = next(row.reason for row in sent.rows if row.state == "dead")
-        return Reply(payload, Unavailable(f"it was not delivered: {reason}"))
+        dead = next(row for row in sent.rows if row.state == "dead")
+        line = f"it was not delivered: {dead.reason}; once that is mended: garra messages retry {dead.key}"
+        return Reply(payload, Unavailable(line))
     return Reply(payload)
 
 

@@ -26,8 +26,8 @@ async def addresses(host: str, port: int, *, guard: bool) -> list[str]:
     if guard:
         closed = [address for address in listed if not public(address)]
         if closed:
-            found = "" if host == closed[0] else f" ({closed[0]})"
-            raise Refused(f"{host} is not a public address{found}")
+            resolved = "" if host == closed[0] else f" ({closed[0]})"
+            raise Refused(f"{host} is not a public address{resolved}")
     return listed
 
 
