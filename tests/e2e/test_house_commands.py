@@ -150,6 +150,17 @@ def test_a_chosen_model_answers_once_the_command_is_done(program: Program) -> No
             assert told["agents"][0]["model"]["primary"] == model
 
 
+def test_a_key_that_only_this_shell_has_is_said_to_be_lacking_in_the_gateway(program: Program) -> None:
+    config = speaking("http://127.0.0.1:9")
+    config["models"]["providers"]["fake"]["apiKey"] = "${ACME_API_KEY}"
+    program.configure(**config)
+    with gateway(program):
+        program.env["ACME_API_KEY"] = "k"
+        ran = program.run("agent", "--local", "-m", "hello")
+    assert (ran.code, ran.out) == (1, "")
+    assert "the gateway that runs here was asked, and has no ACME_API_KEY in its environment" in ran.err
+
+
 def test_what_is_cut_off_is_told_wherever_a_person_looks(program: Program) -> None:
     bot = {"botToken": "1:a", "apiRoot": "http://127.0.0.1:9"}
     program.configure(**speaking("http://127.0.0.1:9", channels={"telegram": bot}))

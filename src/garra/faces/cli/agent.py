@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,7 @@ VALUES = {"-m": "--message", "-t": "--to"} | {
     )
 }
 TIMEOUT_S = 600
+_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -79,7 +81,7 @@ def _answered(here: Place, asked: argparse.Namespace, answer: Answer) -> int:
         went = turn.embedded(here, ask)
         whole: Any = went.blob
     else:
-        whole = turn.through(here.target(parsing.wanted(asked)), ask)
+        whole = _through(here, asked, ask)
         went = turn.outcome(whole)
         whole = went.blob if asked.local else whole
     if went.ending != "ok":
@@ -89,6 +91,24 @@ def _answered(here: Place, asked: argparse.Namespace, answer: Answer) -> int:
     else:
         answer.text(went.text)
     return 0
+
+
+def _through(here: Place, asked: argparse.Namespace, ask: Ask) -> dict[str, Any]:
+    """The gateway's answer; what it lacks and this shell has is told apart."""
+    try:
+        return turn.through(here.target(parsing.wanted(asked)), ask)
+    except quick.Refused as fault:
+        lacks = [name for name in _VARIABLE.findall(fault.message) if here.env.get(name)]
+        if here.holder is not None and lacks:
+            where = f"the gateway that runs here was asked, and has no {lacks[0]} in its environment: start it with it"
+            note = {
+                "code": fault.code,
+                "message": f"{fault.message} ({where})",
+                "details": fault.details,
+                "retryable": fault.retryable,
+            }
+            raise quick.Refused(note, fault.payload) from fault
+        raise
 
 
 def _ask(asked: argparse.Namespace) -> Ask:
