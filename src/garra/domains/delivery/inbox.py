@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-import msgspec
-
+from garra.core.characters import mended
 from garra.core.errors import Conflict, NotFound
 from garra.core.spool import INBOX_MOVES, InboxMove, InboxState, Waiting, evicted, name
 from garra.core.value import frozen
-from garra.domains.delivery.store import FIELDS, Store, packed
+from garra.domains.delivery.storable import decoded, storable
+from garra.domains.delivery.store import FIELDS, Store
 from garra.domains.delivery.timeline import passed
 from garra.io.store.db import Connection
 from garra.sdk.channel import Ignored, Inbound
@@ -24,9 +24,6 @@ REMEMBERED_MS = 20 * 60_000
 
 PENDING = 500
 """Events of one chat that may wait; beyond it the bot's own go first, then people's, oldest first."""
-
-RAW_BYTES = 64 << 10
-"""A platform's own event is kept up to this size."""
 
 
 @frozen
@@ -67,8 +64,6 @@ _QUEUE: Final = (
     "SELECT id, own, json_extract(body, '$.sender.id') FROM inbox"
     " WHERE state='pending' AND channel=? AND account=? AND chat=? ORDER BY seq"
 )
-_EVENT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
 Once = tuple[str, str, str, str, str]
 
 
@@ -96,16 +91,17 @@ class Inbox:
         return end
 
     async def accept(self, event: Inbound | Ignored, bot: str = "") -> Accepted:
-        """Store `event`. When this returns it survives a power cut, and the platform may be told.
+        """Store `event`, whatever is in it. When this returns it survives a power cut, and the platform may be told.
 
         `bot` is who the account was when it heard it: another bot in its place counts its messages from one again.
         Raises Unavailable when it could not be stored; then the platform has to send it again.
         """
-        once, now = _once(event, bot), self._clock.now_ms()
+        stored = storable(event)
+        once, now = _once(stored.event, mended(bot)), self._clock.now_ms()
         if (known := self._remembered(once, now)) is not None:
             return Accepted(known, duplicate=True)
-        row = _row(event, once, now)
-        seq, row_id, lost = await self._db.write(lambda c: self._insert(c, row, once), durable=True)
+        row = _row(stored.event, once, now)
+        seq, row_id, lost = await self._db.write(lambda c: self._insert(c, row, once, stored.body), durable=True)
         self._remember(once, now, row_id)
         if seq is None:
             return Accepted(row_id, duplicate=True)
@@ -173,10 +169,12 @@ class Inbox:
 
         return await self._db.write(work)
 
-    def _insert(self, connection: Connection, row: InboxRow, once: Once) -> tuple[int | None, str, list[str]]:
+    def _insert(
+        self, connection: Connection, row: InboxRow, once: Once, body: str
+    ) -> tuple[int | None, str, list[str]]:
         address, event = row.event.address, row.event
         values = (row.id, *once[:3], address.thread if address else "", once[3], once[4], _own(event))
-        stamps = (row.state, row.received_at, row.received_at, row.why, packed(_bounded(event)))
+        stamps = (row.state, row.received_at, row.received_at, row.why, body)
         stored = connection.execute(_INSERT, values + stamps).fetchone()
         if stored is None:
             return None, str(connection.execute(SAME, once).fetchone()[0]), []
@@ -234,6 +232,7 @@ def move(connection: Connection, change: InboxMove, row_id: str, now: int, **val
     state = INBOX_MOVES[change].get(row.state)
     if state is None:
         raise Conflict(f"message {row_id} is {row.state}: it cannot be {_DONE_BY[change]}")
+    values = {column: mended(value) if isinstance(value, str) else value for column, value in values.items()}
     values |= {"state": state, "updated": now}
     if change == "release":
         values["tries"] = row.tries + 1
@@ -267,12 +266,7 @@ def found(connection: Connection, row_id: str) -> InboxRow:
 def read(row: Sequence[Any]) -> InboxRow:
     """A row of `COLUMNS`."""
     row_id, seq, body, *rest = row
-    return InboxRow(row_id, seq, _decoded(body), *rest)
-
-
-def _decoded(body: str) -> Inbound | Ignored:
-    kind: type[Inbound | Ignored] = Inbound if "event" in _EVENT.decode(body) else Ignored
-    return msgspec.json.decode(body, type=kind)
+    return InboxRow(row_id, seq, decoded(body), *rest)
 
 
 def _once(event: Inbound | Ignored, bot: str) -> Once:
@@ -290,7 +284,3 @@ def _row(event: Inbound | Ignored, once: Once, now: int) -> InboxRow:
 
 def _own(event: Inbound | Ignored) -> bool:
     return isinstance(event, Inbound) and (event.own or event.sender.is_bot)
-
-
-def _bounded(event: Inbound | Ignored) -> Inbound | Ignored:
-    return replace(event, raw=None) if event.raw is not None and len(packed(event.raw)) > RAW_BYTES else event

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from garra.core.characters import mended
 from garra.core.value import frozen
 from garra.domains.delivery.store import Store
 from garra.io.store.db import Connection
@@ -72,7 +73,8 @@ _OF = (
 
 def passed(connection: Connection, at_ms: int, messages: Iterable[str], station: str, *, detail: str = "") -> None:
     """Note, within a transaction, that these messages passed a station."""
-    connection.executemany(_PASS, [(message, at_ms, station, detail[:DETAIL]) for message in messages])
+    told = mended(detail[:DETAIL])
+    connection.executemany(_PASS, [(message, at_ms, station, told) for message in messages])
 
 
 class Timeline:
