@@ -36,7 +36,7 @@ def add(here: Place, asked: argparse.Namespace, channel: str, account: str) -> i
     before = chosen.one(chosen.known(here)[1], channel, account)
     merged = chosen.placed(here, channel, account, chosen.nested(values))
     setup = _tried(here, plugin, merged, channel, account)
-    if setup.missing and not asked.json and os.isatty(0) and os.isatty(2):
+    if lacks(schema, setup) and not asked.json and os.isatty(0) and os.isatty(2):
         values |= _questions(schema, setup)
         merged = chosen.placed(here, channel, account, chosen.nested(values))
         setup = _tried(here, plugin, merged, channel, account)
@@ -131,7 +131,7 @@ def _questions(schema: Mapping[str, Any], setup: Setup) -> dict[str, Any]:
     """What a person at a terminal says of the keys that are missing."""
     known = dict(accounts.parts(schema))
     found = {}
-    for key in setup.missing:
+    for key in sorted(setup.missing or _login(schema, setup), key=list(known).index):
         part = known[key]
         words = f"{key} ({part['description']}): " if part.get("description") else f"{key}: "
         try:
@@ -166,6 +166,15 @@ def _wanted(schema: Mapping[str, Any], key: str, part: Mapping[str, Any]) -> str
         return f"its {key} is missing{about}: give it by --set {key}=…"
     env = f" ({part['env']})" if part.get("env") else ""
     return f"its {key} is missing{about}: give it by --token TEXT, --token-file FILE or --use-env{env}"
+
+
+def _login(schema: Mapping[str, Any], setup: Setup) -> list[str]:
+    """What is left of the set of keys that is most nearly there; empty where a login is none of its faults."""
+    if not setup.fault.startswith("no login"):
+        return []
+    there = setup.account.settings
+    lacking = [([key for key in way if not there.get(key)], len(way)) for way in schema.get("logins") or ()]
+    return min(lacking, key=lambda each: (len(each[0]), -each[1]), default=([], 0))[0]
 
 
 def _ways(schema: Mapping[str, Any], setup: Setup) -> str:
