@@ -10,7 +10,7 @@ from starlette.responses import Response
 from garra.core import limits
 from garra.gateway.auth import proxied, same
 from garra.gateway.door import Door
-from garra.gateway.http_io import Rejected, json
+from garra.gateway.http_io import Rejected, json, vouch
 from garra.gateway.origin import Approach
 from garra.sdk.ports import Clock
 
@@ -23,7 +23,11 @@ class Bearers:
         self._limits = limits.Limits()
 
     def check(self, request: Request) -> None:
-        """Raises Rejected: 401, or 429 while the address is shut out."""
+        """Raises Rejected: 401, or 429 while the address is shut out. Who passes is vouched for."""
+        self._judge(request)
+        vouch(request)
+
+    def _judge(self, request: Request) -> None:
         door = self._door()
         approach = _approach(request)
         if door.mode == "none":

@@ -17,15 +17,17 @@ from typing import Any, Final, cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from garra.core.errors import UserError
 from garra.core.value import frozen
 from garra.gateway.door import Door
+from garra.gateway.front import Front
 from garra.gateway.origin import Barred, approach
+from garra.gateway.room import Limits, Room, spared
 from garra.gateway.server import Gateway
 from garra.gateway.socket import Socket
+from garra.io import descriptors
 from garra.sdk.ports import Clock
 
 STEPS: Final = (
@@ -44,8 +46,6 @@ STEPS: Final = (
 )
 """What a start consists of, in this order."""
 
-HEAD_BYTES: Final = 65_536
-HEAD_S: Final = 15.0
 BACKLOG: Final = 2_048
 
 
@@ -80,36 +80,6 @@ class Trace:
 
     def __str__(self) -> str:
         return " · ".join(f"{timed.name} {timed.ms:.0f} ms" for timed in self.steps)
-
-
-class Front(HttpToolsProtocol):
-    """A connection before its request is read: its head is bounded in size and in time."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        opened = cast(asyncio.Transport, transport)
-        super().connection_made(opened)
-        self._unread = 0
-        self._patience: asyncio.TimerHandle | None = self.loop.call_later(HEAD_S, opened.abort)
-
-    def data_received(self, data: bytes) -> None:
-        self._unread += len(data)
-        if self._patience and self._unread > HEAD_BYTES:
-            self.transport.abort()
-            return
-        super().data_received(data)
-
-    def on_headers_complete(self) -> None:
-        self._calm()
-        super().on_headers_complete()
-
-    def _calm(self) -> None:
-        if self._patience:
-            self._patience.cancel()
-            self._patience = None
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._calm()
-        super().connection_lost(exc)
 
 
 class Guard:
@@ -208,14 +178,16 @@ def _why(fault: OSError, host: str, port: int) -> str:
 class Server:
     """What listens. `start` serves on sockets that are bound already; `close` stops listening and ends HTTP."""
 
-    def __init__(self, gateway: Gateway, app: ASGIApp) -> None:
+    def __init__(self, gateway: Gateway, app: ASGIApp, limits: Limits | None = None) -> None:
         # The library would tell of every connection that comes and goes.
         logging.getLogger("websockets.server").setLevel(logging.WARNING)
         self._state = ServerState()
+        given = limits or Limits(connections=spared(descriptors.allowed()))
+        self.room = Room(given, self._state.connections)
         guard = Guard(app, lambda: gateway.door)
         self._config = Config(
             cast(Any, guard),
-            http=Front,
+            http=cast(Any, Front),
             ws=cast(Any, self._socket),
             lifespan="off",
             log_config=None,
@@ -240,7 +212,7 @@ class Server:
             self._listening.append(await loop.create_server(self._front, sock=sock, backlog=BACKLOG))
 
     def _front(self) -> Front:
-        return Front(config=self._config, server_state=self._state, app_state={})
+        return Front(self._config, self._state, self.room)
 
     async def close(self, grace_s: float = 5.0) -> None:
         """Stop listening, let running HTTP answers end within `grace_s`, then cut them."""
@@ -253,4 +225,5 @@ class Server:
             _, late = await asyncio.wait(tasks, timeout=grace_s)
             for task in late:
                 task.cancel()
+        self.room.close()
         self._listening.clear()
