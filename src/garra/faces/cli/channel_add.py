@@ -18,7 +18,7 @@ from garra.config.write import Writer
 from garra.core.errors import UserError
 from garra.core.schema import faults
 from garra.domains.delivery import accounts
-from garra.domains.delivery.accounts import HOST_KEYS, Setup
+from garra.domains.delivery.accounts import HOST_KEYS, LinkKey, Setup
 from garra.domains.plugins import packages
 from garra.domains.plugins.discover import Plugin
 from garra.faces.cli import channel_accounts as chosen
@@ -35,11 +35,11 @@ def add(here: Place, asked: argparse.Namespace, channel: str, account: str) -> i
     values = {"enabled": True, **_credential(here, schema, asked), **_settings(schema, asked.set)}
     before = chosen.one(chosen.known(here)[1], channel, account)
     merged = chosen.placed(here, channel, account, chosen.nested(values))
-    setup = _tried(here, plugin, merged, channel, account)
+    setup = _tried(here, plugin, merged, LinkKey(channel, account))
     if lacks(schema, setup) and not asked.json and os.isatty(0) and os.isatty(2):
         values |= _questions(schema, setup)
         merged = chosen.placed(here, channel, account, chosen.nested(values))
-        setup = _tried(here, plugin, merged, channel, account)
+        setup = _tried(here, plugin, merged, LinkKey(channel, account))
     if (wrong := lacks(schema, setup)) and (before is None or wrong != lacks(schema, before)):
         raise UserError(f"nothing is written; {channel}/{account}: {wrong}")
     if plugin.manifest.imports and not asked.no_install:
@@ -54,15 +54,15 @@ def add(here: Place, asked: argparse.Namespace, channel: str, account: str) -> i
     return 1 if wrong or lacking else 0
 
 
-def _tried(here: Place, plugin: Plugin, merged: Mapping[str, Any], channel: str, account: str) -> Setup:
+def _tried(here: Place, plugin: Plugin, merged: Mapping[str, Any], key: LinkKey) -> Setup:
     """The account as it would be; packages that are not there are no fault of it."""
     snapshot = Writer(here.paths, here.env).preview(dict(merged)).snapshot
-    setup = chosen.one(app.configured([plugin], snapshot, here.env), channel, account)
+    setup = chosen.one(app.configured([plugin], snapshot, here.env), *key)
     if setup is None:  # the channel's other accounts hide one that has no credential
         schema = plugin.manifest.settings
-        (alone,) = accounts.setups(channel, {}, schema, accounts.Outside())
-        return replace(alone, account=replace(alone.account, id=account))
-    rules = account_rules(snapshot.config.channels, channel, account)
+        (alone,) = accounts.setups(key.channel, {}, schema, accounts.Outside())
+        return replace(alone, account=replace(alone.account, id=key.account))
+    rules = account_rules(snapshot.config.channels, *key)
     setup = replace(setup, account=replace(setup.account, settings={**rules, **setup.account.settings}))
     return replace(setup, fault="") if setup.fault == packages.needed(plugin) else setup
 

@@ -66,19 +66,19 @@ def _parser() -> argparse.ArgumentParser:
         "remove",
         "switch an account off, or delete it (--delete)",
         plain,
-        "Without --delete it keeps its settings, and `garra channels add CHANNEL` switches it on again.",
+        more="Without --delete it keeps its settings, and `garra channels add CHANNEL` switches it on again.",
     )
     _named(removing)
     removing.add_argument("--delete", action="store_true", help="take it out of the configuration")
     started = "After a restart of the gateway every account that is on is started again."
     _named(_step(doing, "start", "start an account's link", common))
-    _named(_step(doing, "stop", "stop an account's link until it is started again", common, started))
+    _named(_step(doing, "stop", "stop an account's link until it is started again", common, more=started))
     parser.set_defaults(json=False, url="", token="", password="", all=False, channel=None)
     return parser
 
 
 def _step(
-    doing: Any, name: str, about: str, parent: argparse.ArgumentParser, more: str = ""
+    doing: Any, name: str, about: str, parent: argparse.ArgumentParser, *, more: str = ""
 ) -> argparse.ArgumentParser:
     words = f"{about[0].upper()}{about[1:]}. {more}".strip()
     made: argparse.ArgumentParser = doing.add_parser(name, parents=[parent], help=about, description=words)

@@ -31,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     listing = _step(doing, "list", "who waits to be let in, and who was", common)
     listing.add_argument("channel", nargs="?", default="", metavar="CHANNEL", help="such as telegram; all without it")
     first = "The first who is let in this way becomes the agent's owner (commands.ownerAllowFrom)."
-    approving = _step(doing, "approve", "let in whoever was given this code", common, first)
+    approving = _step(doing, "approve", "let in whoever was given this code", common, more=first)
     approving.usage = f"{approving.prog} [OPTIONS] CHANNEL CODE"
     approving.add_argument("channel", nargs="?", default="", metavar="CHANNEL", help="such as telegram")
     approving.add_argument("code", nargs="?", default="", metavar="CODE", help="what the stranger was given")
@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _step(
-    doing: Any, name: str, about: str, parent: argparse.ArgumentParser, more: str = ""
+    doing: Any, name: str, about: str, parent: argparse.ArgumentParser, *, more: str = ""
 ) -> argparse.ArgumentParser:
     words = f"{about[0].upper()}{about[1:]}. {more}".strip()
     made: argparse.ArgumentParser = doing.add_parser(name, parents=[parent], help=about, description=words)
