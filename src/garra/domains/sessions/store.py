@@ -22,10 +22,10 @@ from garra.domains.sessions.reading import Hit, Line
 from garra.domains.sessions.registry import Registry
 from garra.domains.sessions.rows import Page, Query
 from garra.domains.sessions.session import PREVIEW, Session, entry_json, headline, touched
-from garra.domains.sessions.shelf import Shelf
 from garra.domains.sessions.transcript import Transcript
 from garra.io.store.db import Database
 from garra.io.store.lines import Lines
+from garra.sdk.kept import Kept
 from garra.sdk.ports import Clock
 
 __all__ = ["BORN", "Page", "Query", "Session", "Sessions", "Transcript", "entry_json"]
@@ -33,7 +33,7 @@ __all__ = ["BORN", "Page", "Query", "Session", "Sessions", "Transcript", "entry_
 log = logging.getLogger(__name__)
 
 OPEN_BYTES = 16 << 20
-"""How much of transcripts stays in memory while nobody uses them, about."""
+"""How much of transcripts stays in memory while nobody uses them, about; as much again, and more, of long ones."""
 
 LARGE = 65_536
 """Bytes of a transcript from which on it is read in a thread."""
@@ -62,7 +62,7 @@ class Sessions:
         self._new_id = new_id
         self._registry = Registry(db, root, clock)
         self._lines = lines or Lines()
-        self._open = Shelf(open_bytes)
+        self._open: Kept[str, Transcript] = Kept(open_bytes)
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         self._ready = False
@@ -94,7 +94,7 @@ class Sessions:
         await self._registry.flush()
         async with self._lock(key):
             self._registry.forget(key)
-            self._open.drop(key)
+            self._open.pop(key)
             self._alive.pop(key, None)
 
     async def get(self, key: str) -> Session | None:
@@ -191,7 +191,7 @@ class Sessions:
         session = await self.need(key)
         async with self._lock(key):
             held = self._alive.pop(key, None)
-            self._open.drop(key)
+            self._open.pop(key)
             if held is not None:
                 held.retire("was deleted")
             kept: Path | None = None
@@ -286,7 +286,7 @@ class Sessions:
 
     def _keep(self, key: str, opened: Transcript) -> None:
         self._alive[key] = opened
-        self._open.put(key, opened)
+        self._open.put(key, opened, opened.size)
 
     async def _begin(self, session: Session, cwd: str, **why: Any) -> Transcript:
         """Write the head of a new transcript. Raises Conflict where there is such a file."""
@@ -335,7 +335,8 @@ class Sessions:
 
     def _stored(self, key: SessionKey, session_id: SessionId, _entry: Entry, message: Message | None) -> None:
         """An entry is on the disk: the registry shows it."""
-        self._open.grown(key)
+        if (grown := self._open.get(key)) is not None:
+            self._open.put(key, grown, grown.size)
         session = self._registry.kept(key)
         if session is None or session.session_id != session_id or message is None:
             return

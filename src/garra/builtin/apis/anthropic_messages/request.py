@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 import re
-from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
 from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
 from garra.core.value import frozen
 from garra.sdk.encoding import encoded
+from garra.sdk.kept import Kept
 from garra.sdk.model import Level, Model, ModelRequest, ToolSpec
 
 OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
@@ -33,12 +33,10 @@ class _Written:
 
 
 class Writer:
-    """Writes request bodies; at most `room` bytes of histories are remembered, the sessions used last."""
+    """Writes request bodies; about `room` bytes of histories are remembered, the sessions used last."""
 
     def __init__(self, room: int = 8 << 20) -> None:
-        self._room = room
-        self._written: OrderedDict[tuple[str, str], _Written] = OrderedDict()
-        self._held = 0
+        self._written: Kept[tuple[str, str], _Written] = Kept(room)
 
     def body(self, request: ModelRequest, thinking: str) -> bytes:
         """The body of `request`; `thinking` is the style of the switch: `adaptive`, `enabled` or empty."""
@@ -52,21 +50,13 @@ class Writer:
         if not request.session:
             return _bytes(done, first=True)
         key = (request.session, request.model.ref)
-        known = self._forget(key)
+        known = self._written.get(key)
         if known is not None and len(known.messages) <= len(done) and all(map(operator.is_, done, known.messages)):
             data = known.data + _bytes(done[len(known.messages) :], first=not known.messages)
         else:
             data = _bytes(done, first=True)
-        self._written[key] = _Written(done, data)
-        self._held += len(data)
-        while self._held > self._room:
-            self._forget(next(iter(self._written)))
+        self._written.put(key, _Written(done, data), len(data))
         return data
-
-    def _forget(self, key: tuple[str, str]) -> _Written | None:
-        known = self._written.pop(key, None)
-        self._held -= len(known.data) if known else 0
-        return known
 
 
 def _cut(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:

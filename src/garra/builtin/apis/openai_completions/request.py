@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from garra.builtin.apis.openai_completions.dialect import Dialect, reasoning
 from garra.core.messages import Assistant, Content, Image, Message, Text, Thinking, ToolResult, User
 from garra.core.value import frozen
 from garra.sdk.encoding import encoded
+from garra.sdk.kept import Kept
 from garra.sdk.model import ModelRequest, ToolSpec
 
 OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
@@ -32,13 +32,11 @@ class _Written:
 class Writer:
     """Writes request bodies; remembers what it wrote for a session, so that a long history is written once.
 
-    At most `room` bytes are remembered, the sessions used last.
+    About `room` bytes are remembered, the sessions used last.
     """
 
     def __init__(self, room: int = 8 << 20) -> None:
-        self._room = room
-        self._written: OrderedDict[_Key, _Written] = OrderedDict()
-        self._held = 0
+        self._written: Kept[_Key, _Written] = Kept(room)
 
     def body(self, request: ModelRequest, dialect: Dialect) -> bytes:
         """The body of `request`; `messages` come last in it, so that it grows only at its end."""
@@ -59,26 +57,15 @@ class Writer:
             last = [messages.pop()]
         whole = tuple(messages)
         key = (request.session, request.model.ref, dialect)
-        known = self._forget(key) if request.session else None
+        known = self._written.get(key) if request.session else None
         if known is not None and _starts(whole, known.messages):
             data = known.data + _written(whole[len(known.messages) :], dialect)
         else:
             data = _written(whole, dialect)
         if request.session:
-            self._remember(key, _Written(whole, data))
+            self._written.put(key, _Written(whole, data), len(data))
         messages[:] = last
         return data
-
-    def _remember(self, key: _Key, written: _Written) -> None:
-        self._written[key] = written
-        self._held += len(written.data)
-        while self._held > self._room:
-            self._forget(next(iter(self._written)))
-
-    def _forget(self, key: _Key) -> _Written | None:
-        known = self._written.pop(key, None)
-        self._held -= len(known.data) if known else 0
-        return known
 
 
 def _starts(whole: tuple[Message, ...], known: tuple[Message, ...]) -> bool:
