@@ -217,5 +217,15 @@ async def test_a_full_port_makes_room_and_tells_once(tmp_path: Path, caplog: pyt
     )
 
 
+async def test_refused_upgrades_keep_nobody_out(tmp_path: Path) -> None:
+    upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nOrigin: http://localhost\r\n\r\n"
+    async with port(tmp_path, Limits(connections=20)) as house:
+        for _ in range(60):
+            reader, _ = await house.open(GET, upgrade)
+            assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 4")
+        assert (await house.ask(GET, CLOSE.encode(), b"\r\n")).endswith(b"alive")
+        assert len(house.server.room) <= 20
+
+
 def test_a_quarter_of_the_descriptors_is_left() -> None:
     assert [spared(allowed) for allowed in (64, 256, 1024, 20_000)] == [16, 192, 768, 15_000]

@@ -201,7 +201,7 @@ class Server:
         self.port = 0
 
     def _socket(self, **_: Any) -> Socket:
-        return Socket(self._gateway, self._state.connections)
+        return Socket(self._gateway, self._state.connections, self.room)
 
     async def start(self, sockets: Sequence[socket.socket]) -> None:
         """Serve; gives back when connections are accepted."""

@@ -19,6 +19,7 @@ from websockets.http11 import Request as Upgrade
 from websockets.server import ServerProtocol
 
 from garra.core import frames
+from garra.gateway.room import Room
 
 DROP_BYTES: Final = 1 << 20
 """Above this many waiting bytes a droppable event is not kept: its successor repeats what it said."""
@@ -70,6 +71,25 @@ class Framing(ServerProtocol):
         super().fail(code, "" if code == 1009 else reason)
 
 
+class Fading:
+    """A connection that was not let in and reads its refusal; where the port is full it makes room early."""
+
+    __slots__ = ("_socket", "address", "held", "since")
+    unfinished: Final = False
+
+    def __init__(self, socket: Socket, since: float) -> None:
+        self._socket, self.address, self.since, self.held = socket, socket.address, since, 0
+
+    def due(self, now: float) -> bool:
+        return now - self.since >= GRACE_S
+
+    def turn_out(self, status: int) -> None:
+        self.abort()
+
+    def abort(self) -> None:
+        self._socket.abort()
+
+
 class Socket(asyncio.Protocol):
     """One connection after its HTTP upgrade, as uvicorn's `ws` protocol."""
 
@@ -78,6 +98,7 @@ class Socket(asyncio.Protocol):
         "_asked",
         "_closing",
         "_crowd",
+        "_fading",
         "_fence",
         "_fence_timer",
         "_guest",
@@ -87,6 +108,7 @@ class Socket(asyncio.Protocol):
         "_pieces",
         "_pong",
         "_porter",
+        "_room",
         "_timer",
         "_transport",
         "_waiting",
@@ -94,8 +116,10 @@ class Socket(asyncio.Protocol):
         "address",
     )
 
-    def __init__(self, porter: Porter, crowd: MutableSet[Any]) -> None:
+    def __init__(self, porter: Porter, crowd: MutableSet[Any], room: Room) -> None:
         self._porter = porter
+        self._room = room
+        self._fading: Fading | None = None
         self._crowd = crowd
         self._wire = Framing(max_size=frames.PREAUTH_BYTES)
         self._guest: Guest | None = None
@@ -121,6 +145,8 @@ class Socket(asyncio.Protocol):
         self._closing = True
         self._crowd.discard(self)
         self._held = self._joined = None
+        if self._fading:
+            self._room.leave(self._fading)
         for timer in (self._timer, self._fence_timer):
             if timer:
                 timer.cancel()
@@ -156,7 +182,8 @@ class Socket(asyncio.Protocol):
         if not self._closing and not self._transport.is_closing():
             self._closing = True
             self._transport.write_eof()
-            self._timer = asyncio.get_running_loop().call_later(GRACE_S, self.abort)
+            self._fading = Fading(self, asyncio.get_running_loop().time())
+            self._room.enter(self._fading)
 
     def _upgrade(self, upgrade: Upgrade) -> None:
         answer = self._porter.enter(self, upgrade)
@@ -335,6 +362,8 @@ class Socket(asyncio.Protocol):
     def abort(self) -> None:
         """Drop the connection without farewell."""
         self._closing = True
+        if self._fading:
+            self._room.leave(self._fading)
         self._transport.abort()
 
     def shutdown(self) -> None:
