@@ -17,6 +17,7 @@ from typing import Any, Literal
 from garra.core.errors import GarraError
 from garra.core.value import frozen
 from garra.domains.delivery.accounts import LinkKey, Setup
+from garra.domains.delivery.taking import Taking
 from garra.sdk.channel import Channel, Identity, LinkLost, LinkRefused, Receive
 from garra.sdk.ports import Clock, Spawn, Task
 
@@ -124,6 +125,7 @@ class Link:
         self._told = False
         self._task: Task | None = None
         self._last: float | None = None
+        self._taking = Taking(doors.receive(setup), self.noted)
 
     # ---- what is asked of it
 
@@ -185,7 +187,7 @@ class Link:
 
     def receiving(self) -> Receive:
         """What its channel calls with each event."""
-        store = self._doors.receive(self.setup)
+        store = self._taking
 
         async def receive(event: Any) -> None:
             await store(event)
