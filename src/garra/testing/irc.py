@@ -122,7 +122,7 @@ class _Client:
         self._waits, self._named, self._word = False, False, ""
 
     def say(self, line: str) -> None:
-        self._writer.write(line.encode() + b"\r\n")
+        self._writer.write(line.encode("utf-8", "surrogateescape") + b"\r\n")
 
     def number(self, number: str, text: str) -> None:
         self.say(f":irc.example {number} {self.nick} {text}")

@@ -12,6 +12,7 @@ from garra.io.tasks import Tasks
 from garra.sdk.channel import Account, Address, Ports
 from garra.testing.channels import MemoryCursor
 from garra.testing.discord import DiscordServer, Fault
+from tests.contracts.channel.poison import ODD
 
 
 class DiscordPlatform:
@@ -57,6 +58,17 @@ class DiscordPlatform:
         self.server.push("MESSAGE_CREATE", {"id": "?", "channel_id": 7})
         self.server.push("SOME_DAY", {})
         self.server.push("MESSAGE_CREATE", None)
+
+    async def poison(self) -> None:
+        await self.server.entered()
+        said = self.server.message("666", ODD, self.server.dm("666"))
+        self.server.push("MESSAGE_CREATE", said)
+        for key in ("id", "channel_id", "guild_id", "timestamp", "webhook_id"):
+            self.server.push("MESSAGE_CREATE", {**said, key: ODD})
+        self.server.push("MESSAGE_CREATE", {**said, "author": {"id": ODD, "username": ODD, "global_name": ODD}})
+        sent = {"id": ODD, "filename": ODD, "url": ODD, "content_type": ODD, "size": 10**30}
+        self.server.push("MESSAGE_CREATE", {**said, "id": self.server.id(), "attachments": [sent]})
+        self.server.push(ODD, {ODD: ODD})
 
     async def shown(self, user: str) -> list[str]:
         return self.server.shown(self.server.dm(user))

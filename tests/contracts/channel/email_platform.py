@@ -87,6 +87,14 @@ class EmailPlatform:
         await self.dovecot.deliver(BOT, b"\xff\x00 no mail at all")
         await self.dovecot.deliver(BOT, b"From: =?x?z?=\r\nContent-Type: multipart/mixed\r\n\r\n--\r\n")
 
+    async def poison(self) -> None:
+        await self._reading()
+        wide = "ann@\uff45xample.org".encode()
+        for heads in (b"From: \xff@evil.example", b"From: " + wide, b"From: a@b.c\r\nMessage-ID: <\xff@x>"):
+            await self.dovecot.deliver(
+                BOT, heads + b"\r\nSubject: \xff\xed\xa0\x80\r\nReferences: <\xff@x>\r\n\r\n\xff"
+            )
+
     async def shown(self, user: str) -> list[str]:
         return said(await asyncio.to_thread(self.dovecot.mails, f"{user}@example.org"))
 

@@ -12,6 +12,7 @@ from garra.io.tasks import Tasks
 from garra.sdk.channel import Account, Address, Ports
 from garra.testing.channels import MemoryCursor
 from garra.testing.matrix import MatrixFault, MatrixServer
+from tests.contracts.channel.poison import ODD
 
 
 class MatrixPlatform:
@@ -61,6 +62,21 @@ class MatrixPlatform:
         self.server.push(room, ["nobody"], "m.room.message", {"msgtype": "m.text", "body": "from no one"})
         self.server.push(room, "1001", {"no": "type"}, "no content")
         self.server.push(room, "1001", "m.room.message", {"msgtype": "m.image", "body": "no address"})
+
+    async def poison(self) -> None:
+        await self.server.say("666", ODD)
+        room = self.server.room("666").id
+        self.server.push(room, ODD, "m.room.message", {"msgtype": "m.text", "body": "from an odd one"})
+        self.server.push(room, "666", ODD, {ODD: ODD})
+        sent = {
+            "msgtype": "m.file",
+            "body": ODD,
+            "filename": ODD,
+            "url": ODD,
+            "info": {"size": 10**30, "mimetype": ODD},
+        }
+        self.server.push(room, "666", "m.room.message", sent)
+        self.server.push(room, "666", "m.room.message", {"msgtype": "m.text", "body": "x"}, event_id=ODD)
 
     async def shown(self, user: str) -> list[str]:
         return self.server.shown(user)

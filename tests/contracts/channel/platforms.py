@@ -20,6 +20,7 @@ from garra.testing.telegram import Fault, TelegramServer
 from tests.contracts.channel.discord_platform import DiscordPlatform
 from tests.contracts.channel.email_platform import EmailPlatform
 from tests.contracts.channel.matrix_platform import MatrixPlatform
+from tests.contracts.channel.poison import ODD
 from tests.contracts.channel.slack_platform import SlackPlatform
 from tests.contracts.channel.webhook_platform import WebhookPlatform
 from tests.contracts.channel.xmpp_platform import XmppPlatform
@@ -46,6 +47,8 @@ class Platform(Protocol):
     async def say(self, user: str, text: str) -> None: ...
 
     async def nonsense(self) -> None: ...
+
+    async def poison(self) -> None: ...
 
     async def shown(self, user: str) -> list[str]: ...
 
@@ -95,6 +98,18 @@ class TelegramPlatform:
     async def nonsense(self) -> None:
         self.server.push({"message": {"message_id": "?", "chat": 7}})
         self.server.push({"some_day": {}})
+
+    async def poison(self) -> None:
+        said = self.server.message(666, ODD)
+        who = {"id": 666, "is_bot": False, "first_name": ODD, "username": ODD}
+        sent = {"file_id": ODD, "file_unique_id": ODD, "file_name": ODD, "mime_type": ODD, "file_size": 10**30}
+        self.server.push({"message": {**said, "from": who}})
+        self.server.push({"message": {**said, "from": {**who, "id": ODD}}})
+        self.server.push({"message": {**said, "chat": {"id": ODD, "type": "private"}}})
+        self.server.push({"message": {**said, "message_id": 10**30, "date": -(10**30)}})
+        self.server.push({"message": {**said, "document": sent}})
+        self.server.push({"callback_query": {"id": ODD, "from": who, "message": said, "data": ODD}})
+        self.server.push({ODD: {"a": ODD}})
 
     async def shown(self, user: str) -> list[str]:
         return self.server.shown(int(user))
@@ -155,6 +170,11 @@ class IrcPlatform:
         await self.server.say("1001", "\x01VERSION\x01")
         self.server.tell(":irc.example")
         self.server.tell(":x!y@z PRIVMSG")
+
+    async def poison(self) -> None:
+        await self.server.say("1001", "\x01VERSION\x01")
+        for line in (":\udcff!\udcff@\udcff PRIVMSG bot :\udced\udca0\udc80", ":a\0b!c@d PRIVMSG bot :e\0f", "\udcff"):
+            self.server.tell(line)
 
     async def shown(self, user: str) -> list[str]:
         return self.server.shown(user)

@@ -12,6 +12,7 @@ from garra.io.tasks import Tasks
 from garra.sdk.channel import Account, Address, Ports
 from garra.testing.channels import MemoryCursor
 from garra.testing.slack import Fault, SlackServer
+from tests.contracts.channel.poison import ODD
 
 
 class SlackPlatform:
@@ -62,6 +63,16 @@ class SlackPlatform:
         self.server.push("some_day", {})
         self.server.happens({"type": "message", "ts": 7})
         self.server.happens(None)
+
+    async def poison(self) -> None:
+        said = {"type": "message", "user": "U666", "text": ODD, "channel": "D666", "channel_type": "im"}
+        self.server.happens({**said, "ts": self.server.ts()})
+        for key in ("user", "channel", "ts", "thread_ts", "subtype", "bot_id", "team", "channel_type"):
+            self.server.happens({**said, "ts": self.server.ts(), key: ODD})
+        sent = {"id": ODD, "name": ODD, "url_private": ODD, "mimetype": ODD, "size": 10**30}
+        self.server.happens({**said, "ts": self.server.ts(), "files": [sent]})
+        self.server.push("slash_commands", {"command": ODD, "text": ODD, "user_id": ODD, "channel_id": ODD})
+        self.server.push(ODD, {ODD: ODD})
 
     async def shown(self, user: str) -> list[str]:
         return self.server.shown(self.server.dm(f"U{user}"))

@@ -5,9 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 
+from garra.core.characters import certain
+from garra.domains.delivery.inbox import Inbox
+from garra.io.clock import SystemClock
+from garra.io.store.db import Database
 from garra.sdk.channel import Channel, Ignored, Inbound, LinkLost, LinkRefused, SendFailed
 from garra.testing.channels import Heard, MemoryCursor, outbound
 from tests.contracts.channel.platforms import PLATFORMS, Platform
@@ -133,6 +138,34 @@ async def test_what_it_cannot_use_is_recorded_and_stops_nothing(platform: Platfo
         await platform.say("1001", "after")
         await heard.until(lambda h: h.said == ["after"])
     assert any(isinstance(event, Ignored) and event.reason for event in heard.events)
+
+
+async def test_no_letter_that_a_stranger_writes_stops_what_comes_after(platform: Platform, tmp_path: Path) -> None:
+    heard, database = Heard(), Database(tmp_path / "state.db")
+    await database.open()
+    inbox = Inbox(database, SystemClock())
+
+    async def receive(event: Inbound | Ignored) -> None:
+        await inbox.accept(event)
+        await heard.receive(event)
+
+    channel = platform.channel(MemoryCursor())
+    task = asyncio.ensure_future(channel.run(receive, heard))
+    try:
+        await platform.say("1001", "before")
+        await heard.until(lambda h: "before" in h.said)
+        await platform.poison()
+        await platform.say("1001", "after")
+        await heard.until(lambda h: "after" in h.said)
+        assert not task.done()
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    for row in await inbox.pending():
+        assert isinstance(row.event, Inbound)
+        assert certain(row.event.sender.id)
+    await database.close()
 
 
 async def test_it_ends_when_cancelled(platform: Platform) -> None:

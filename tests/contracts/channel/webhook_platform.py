@@ -92,6 +92,10 @@ class WebhookPlatform:
         self._put(b'{"chat": 7}')
         self._put(message("  ", "1001"))
 
+    async def poison(self) -> None:
+        self._put(b'{"chat": "\\ud800", "sender": {"id": "666"}, "text": "\\ud800"}')
+        self._put(b'{"chat": "a\\u0000", "sender": {"id": "6\\u0000", "name": "\\u0000"}, "text": "a\\u0000b"}')
+
     async def shown(self, user: str) -> list[str]:
         return self.peer.shown(user)
 

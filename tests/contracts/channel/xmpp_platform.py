@@ -78,6 +78,11 @@ class XmppPlatform:
         self.person.tell(BOT, "", payloads=[sealed])
         self.person.tell(BOT, "", payloads=[Element("{x:y}z"), Element("{urn:xmpp:mam:2}result")])
 
+    async def poison(self) -> None:
+        """XML has no such characters: the server refuses them. What Unicode calls no character it lets by."""
+        await self._there()
+        self.person.tell(BOT, "\ufffd\ufdd0")
+
     async def shown(self, user: str) -> list[str]:
         await asyncio.sleep(0.3)  # confirmed by the server is not yet shown
         return self.person.said(BOT)

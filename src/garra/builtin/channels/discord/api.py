@@ -7,12 +7,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-import msgspec
-
 from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
 from garra.core.value import frozen
-from garra.sdk.encoding import encoded
+from garra.sdk.encoding import encoded, parsed
 from garra.sdk.ports import DIRECT, Clock, Http, Via
 
 AGENT = "DiscordBot (garra, 1.0)"
@@ -142,13 +140,6 @@ class Api:
     def _lost(self, what: str, fault: Unavailable) -> Refused:
         words = fault.message.replace(self._token.reveal(), "***") if self._token else fault.message
         return Refused(what, words, kind=str((fault.details or {}).get("kind", "cut")))
-
-
-def parsed(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body) if body else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
 
 
 def seconds(value: Any, scale: float = 1.0) -> float:

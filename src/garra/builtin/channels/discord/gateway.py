@@ -11,15 +11,13 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from garra.builtin.channels.discord import faults
 from garra.builtin.channels.discord.position import Position
 from garra.builtin.channels.discord.settings import Settings
 from garra.core.errors import Unavailable
 from garra.core.value import frozen
 from garra.sdk.channel import LinkLost, LinkRefused, Ports, Pulse
-from garra.sdk.encoding import encoded
+from garra.sdk.encoding import encoded, parsed
 from garra.sdk.ports import Task, WebSocket
 
 DISPATCH, BEAT, IDENTIFY, RESUME, RECONNECT, INVALID, HELLO, BEATEN = 0, 1, 2, 6, 7, 9, 10, 11
@@ -133,12 +131,9 @@ class Gateway:
 
     async def _frame(self, wait: float) -> Mapping[str, Any] | Over:
         try:
-            data = await self._socket.read(wait)
-            found = msgspec.json.decode(data)
+            found = parsed(await self._socket.read(wait))
         except Unavailable as fault:
             return _over(fault)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return {}
         return found if isinstance(found, dict) else {}
 
     async def _say(self, op: int, body: Any) -> None:

@@ -6,16 +6,13 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import msgspec
-
 from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
-from garra.sdk.encoding import encoded
+from garra.sdk.encoding import encoded, parsed
 from garra.sdk.ports import DIRECT, Http, Via
 
 V3 = "/_matrix/client/v3"
 _ANSWER = 128 << 20
-_BAD = (msgspec.DecodeError, UnicodeDecodeError)
 
 
 class Refused(GarraError):
@@ -120,10 +117,7 @@ def at(*parts: str) -> str:
 
 def result(what: str, status: int, body: bytes, after: str = "") -> dict[str, Any]:
     """The object in an answer; `after` is its `retry-after`. Raises Refused with the server's own words."""
-    try:
-        found = msgspec.json.decode(body)
-    except _BAD:
-        found = None
+    found = parsed(body)
     if not isinstance(found, dict):
         raise Refused(what, f"answered {status} without a JSON object", status if status >= 400 else 502)
     if status == 200:

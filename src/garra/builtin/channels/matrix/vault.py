@@ -153,7 +153,7 @@ class Vault:
                     code = self._withheld.get(str(content.get("session_id")))
                     return f"its sender's program gives this device no key ({code})" if code else NO_KEY
                 plaintext, index = session.decrypt(content["ciphertext"])
-                inner = json.loads(plaintext)
+                inner = parsed(plaintext)
                 return self._sound(session, room, event, index) or _inner(event, inner, room)
             except _BAD:
                 return "its key does not fit"

@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from urllib.parse import quote_from_bytes, quote_plus, urlsplit
 
-import msgspec
-
 from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
-from garra.sdk.encoding import encoded
+from garra.sdk.encoding import encoded, parsed
 from garra.sdk.ports import DIRECT, Http, Via
 
 _ANSWER = 16 << 20
@@ -114,10 +112,7 @@ def _written(value: Any) -> str:
 
 def result(method: str, status: int, body: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
     """The answer in it. Raises Refused with Slack's own word."""
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        found = None
+    found = parsed(body)
     if status == 429:
         raise Refused(method, "asks for a pause", word="ratelimited", status=429, retry_after_s=pause(headers))
     if not isinstance(found, dict):

@@ -6,15 +6,13 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
 from garra.builtin.channels.slack import faults
 from garra.builtin.channels.slack.api import Api, Refused
 from garra.builtin.channels.slack.settings import Settings
 from garra.core.errors import Unavailable
 from garra.core.value import frozen
 from garra.sdk.channel import LinkLost, LinkRefused, Ports, Pulse
-from garra.sdk.encoding import encoded
+from garra.sdk.encoding import encoded, parsed
 from garra.sdk.ports import Task, WebSocket
 
 WAITING = 2_000
@@ -171,8 +169,5 @@ def ended(frame: dict[str, Any]) -> LinkLost | LinkRefused | None:
 
 
 def _frame(data: str | bytes) -> dict[str, Any]:
-    try:
-        found = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return {}
+    found = parsed(data)
     return found if isinstance(found, dict) else {}

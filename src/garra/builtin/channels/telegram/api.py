@@ -7,12 +7,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-import msgspec
-
 from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
 from garra.core.value import frozen
-from garra.sdk.encoding import encoded
+from garra.sdk.encoding import encoded, parsed
 from garra.sdk.ports import DIRECT, Http, Via
 
 ROOT = "https://api.telegram.org"
@@ -109,10 +107,7 @@ def clean_root(root: str) -> str:
 
 def result(method: str, status: int, body: bytes) -> Any:
     """The result in an answer. Raises Refused with Telegram's own words."""
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        found = None
+    found = parsed(body)
     if not isinstance(found, dict):
         raise Refused(method, f"answered {status} without JSON", status if status >= 400 else 502)
     if found.get("ok"):

@@ -11,8 +11,6 @@ from dataclasses import replace
 from importlib import resources
 from typing import Any
 
-import msgspec
-
 from garra.builtin.channels.telegram import faults, outgoing
 from garra.builtin.channels.telegram.api import Api, Refused, Upload
 from garra.builtin.channels.telegram.codec import CHANNEL, Reader
@@ -38,6 +36,7 @@ from garra.sdk.channel import (
     Receive,
     SendFailed,
 )
+from garra.sdk.encoding import parsed
 
 _HOOK_CHECK_S = 60.0
 _REMEMBERED = 256
@@ -173,10 +172,7 @@ class Telegram:
         """An update by webhook; 200 says that it is stored."""
         if (refused := self.screen(method, headers)) is not None:
             return refused
-        try:
-            update = msgspec.json.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return Answered(400)
+        update = parsed(body)
         if not isinstance(update, dict):
             return Answered(400)
         await self._take(update, receive)
