@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from garra.core.access import (
     NOBODY,
+    REFUSALS,
     Admitted,
     Dispatch,
     Drop,
@@ -22,6 +23,7 @@ from garra.core.access import (
     Room,
     Verdict,
     judge,
+    outside,
     owners,
     people,
 )
@@ -237,3 +239,71 @@ def test_what_is_taken_from_a_policy_never_lets_more_in(policy: Policy, facts: F
         assert after.admitted.owner <= before.admitted.owner
         assert facts.sender
         assert facts.event in ("message", "button")
+
+
+OUTSIDE: tuple[tuple[bool, Policy, dict[str, Any]], ...] = (
+    (True, Policy(), {}),
+    (True, Policy(dm="disabled"), {"event": "edit"}),
+    (True, Policy(dm="allowlist"), {"mentioned": True}),
+    (True, Policy(), {"sender": ""}),
+    (True, Policy(), {"bot": True}),
+    (False, Policy(), {"own": True}),
+    (False, Policy(allow=ANN), {}),
+    (False, Policy(paired=ANN), {}),
+    (False, Policy(dm="disabled", owners=ANN), {}),
+    (False, Policy(dm="open", allow=EVERYONE), {}),
+    (True, Policy(allow=People(frozenset({"1"}))), {}),
+    (True, Policy(), {"room": Room()}),
+    (True, Policy(), {"room": Room(listed=True)}),
+    (False, Policy(group="open"), {"room": Room(listed=True)}),
+    (False, Policy(recorded=True), {"room": Room(listed=True)}),
+    (False, Policy(allow=ANN), {"room": Room()}),
+    (False, Policy(), {"room": Room(allow=ANN)}),
+    (False, Policy(), {"room": Room(listed=True, roles=frozenset({"r"})), "roles": ("r",)}),
+    (False, Policy(group="open", bots="mentions"), {"room": Room(listed=True), "bot": True}),
+    (True, Policy(group="open"), {"room": Room(listed=True), "bot": True}),
+)
+
+
+@pytest.mark.parametrize(("expected", "policy", "changes"), OUTSIDE)
+def test_who_is_outside_is_told_by_the_rules_alone(expected: bool, policy: Policy, changes: dict[str, Any]) -> None:
+    facts = GROUP if "room" in changes else DIRECT
+    assert outside(policy, replace(facts, **changes)) is expected
+
+
+DM = ("pairing", "allowlist", "open", "disabled")
+LISTS = st.builds(People, st.frozensets(st.sampled_from(("1", "42"))), st.booleans())
+ANY_ROOM: st.SearchStrategy[Room | None] = st.none() | st.builds(
+    Room, st.booleans(), st.booleans(), st.booleans(), st.none() | LISTS, st.sampled_from((None, "none", "all"))
+)
+RULES = st.builds(
+    Policy,
+    st.sampled_from(DM),
+    st.sampled_from(("open", "allowlist", "disabled")),
+    LISTS,
+    LISTS,
+    LISTS,
+    LISTS,
+    st.sampled_from(("none", "mentions", "all")),
+    st.booleans(),
+)
+
+
+FACTS = st.builds(
+    Facts,
+    st.just("message"),
+    st.sampled_from(("1", "42", "66", "-100", "")),
+    st.just("-100"),
+    mentioned=st.booleans(),
+    command=st.booleans(),
+    bot=st.booleans(),
+    room=ANY_ROOM,
+)
+
+
+@given(RULES, FACTS)
+def test_nobody_outside_is_ever_let_in_or_recorded(policy: Policy, facts: Facts) -> None:
+    verdict = judge(policy, facts)
+    if outside(policy, facts):
+        assert isinstance(verdict, Drop)
+        assert verdict.reason in REFUSALS

@@ -13,6 +13,7 @@ from garra.app import accounts, hearing, webchat
 from garra.app.arrivals import Arrivals
 from garra.app.couriers import Couriers, Trade
 from garra.app.discreet import Discreet
+from garra.app.door import Door
 from garra.app.house import House
 from garra.app.owners import Owners
 from garra.config import view
@@ -40,7 +41,7 @@ from garra.domains.delivery.timeline import Timeline
 from garra.io.files.root import Root
 from garra.io.http.door import GuardedHttp
 from garra.io.store.shelf import Shelf
-from garra.sdk.channel import Address, Channel, Receive
+from garra.sdk.channel import Address, Channel
 from garra.sdk.channel import Ports as ChannelPorts
 from garra.sdk.ports import Via
 from garra.turns.attached import Fetched
@@ -95,7 +96,8 @@ class Channels:
         self._rules = Accounts(lambda: house.live.config)
         self._cursors = Shelf(db, "channel-cursors")
         self._public = GuardedHttp(self._way, guard=True)
-        self.links = Links(Doors(self._make, self._receive, self._tell, clock, spawn))
+        door = Door(self.inbox, self._rules, self.pairing, lambda key: self.links.bot(key), clock, spawn)
+        self.links = Links(Doors(self._make, door.receive, self._tell, clock, spawn))
         self._replies = Replies()
         self._couriers = Couriers(self._trade())
         owners = Owners(
@@ -226,12 +228,6 @@ class Channels:
     def _way(self) -> Via:
         config = self._house.live.config
         return Via(config.proxy_url or None, config.ca_file or None)
-
-    def _receive(self, setup: Setup) -> Receive:
-        async def receive(event: Any) -> None:
-            await self.inbox.accept(event, self.links.bot(setup.key))
-
-        return receive
 
     # ---- words
 

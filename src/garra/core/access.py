@@ -8,7 +8,7 @@ makes one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from garra.core.value import frozen
@@ -154,6 +154,41 @@ def judge(policy: Policy, facts: Facts) -> Verdict:
     if facts.room is None:
         return _direct(policy, facts)
     return _group(policy, facts, facts.room)
+
+
+REFUSALS = frozenset(
+    (
+        "no-sender-id",
+        "dm-disabled",
+        "dm-not-listed",
+        "not-paired",
+        "pairing",
+        "bot",
+        "group-disabled",
+        "group-not-listed",
+        "group-sender-not-listed",
+        "sender-is-group",
+    )
+)
+"""Why somebody was not let in: the reasons of `Drop`, and `pairing` for who was given a code. Of such messages nothing
+is kept but that they came."""
+
+
+def outside(policy: Policy, facts: Facts) -> bool:
+    """Whether the rules let this sender in here with nothing they could say, and no list names them.
+
+    It needs no state but the rules, so that it can be asked before an event is stored.
+    """
+    if facts.own or _known(policy, facts):
+        return False
+    loudest = replace(facts, event="message", mentioned=True, command=True)
+    return isinstance(judge(policy, loudest), Drop)
+
+
+def _known(policy: Policy, facts: Facts) -> bool:
+    here = facts.room.allow if facts.room else None
+    lists = (policy.allow, policy.group_allow, policy.paired, policy.owners, here or NOBODY)
+    return any(each.names(facts.sender) for each in lists)
 
 
 def _direct(policy: Policy, facts: Facts) -> Verdict:

@@ -97,6 +97,12 @@ async def test_a_message_that_could_not_be_answered_is_told(house: House) -> Non
     assert f"garra messages retry {row_id}" in words
 
 
+async def test_of_those_who_were_never_let_in_nothing_is_told(house: House) -> None:
+    row_id = (await house.inbox.accept(inbound(), stranger=True)).row_id
+    await house.inbox.bury(row_id, "over 500 messages of its chat were waiting")
+    assert await house.told() == []
+
+
 async def test_strangers_that_are_crowded_out_say_nothing_to_the_owner_by_their_names(house: House) -> None:
     for chat in ("7", "8", "9"):
         event = inbound(chat=chat)

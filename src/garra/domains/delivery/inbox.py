@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from garra.core.access import REFUSALS
 from garra.core.characters import mended
 from garra.core.errors import Conflict, NotFound
 from garra.core.spool import INBOX_MOVES, InboxMove, InboxState, Waiting, evicted, name
 from garra.core.value import frozen
 from garra.domains.delivery.storable import decoded, storable
-from garra.domains.delivery.store import FIELDS, Store
+from garra.domains.delivery.store import FIELDS, Store, packed
 from garra.domains.delivery.timeline import passed
 from garra.io.store.db import Connection
 from garra.sdk.channel import Ignored, Inbound
@@ -24,6 +25,10 @@ REMEMBERED_MS = 20 * 60_000
 
 PENDING = 500
 """Events of one chat that may wait; beyond it the bot's own go first, then people's, oldest first."""
+
+
+STRANGER: Final = "stranger"
+"""Why a message waits, or has died, whose sender nobody let in when it came; a dead one says more behind it."""
 
 
 @frozen
@@ -90,17 +95,18 @@ class Inbox:
 
         return end
 
-    async def accept(self, event: Inbound | Ignored, bot: str = "") -> Accepted:
+    async def accept(self, event: Inbound | Ignored, bot: str = "", *, stranger: bool = False) -> Accepted:
         """Store `event`, whatever is in it. When this returns it survives a power cut, and the platform may be told.
 
         `bot` is who the account was when it heard it: another bot in its place counts its messages from one again.
+        `stranger`: nobody lets its sender in, so that nothing is kept of its words if it dies.
         Raises Unavailable when it could not be stored; then the platform has to send it again.
         """
         stored = storable(event)
         once, now = _once(stored.event, mended(bot)), self._clock.now_ms()
         if (known := self._remembered(once, now)) is not None:
             return Accepted(known, duplicate=True)
-        row = _row(stored.event, once, now)
+        row = _row(stored.event, once, now, STRANGER if stranger else "")
         seq, row_id, lost = await self._db.write(lambda c: self._insert(c, row, once, stored.body), durable=True)
         self._remember(once, now, row_id)
         if seq is None:
@@ -236,12 +242,30 @@ def move(connection: Connection, change: InboxMove, row_id: str, now: int, **val
     values |= {"state": state, "updated": now}
     if change == "release":
         values["tries"] = row.tries + 1
+    if change == "adopt":
+        values["why"] = ""
+    if change == "bury" and row.why == STRANGER:
+        values["why"] = f"{STRANGER}: {values['why']}"
+    if _unheard(change, str(values.get("why", ""))):
+        connection.execute("UPDATE inbox SET body=? WHERE id=?", (packed(_bare(row.event)), row_id))
     sets = ", ".join(f"{column}=?" for column in values)
     connection.execute(f"UPDATE inbox SET {sets} WHERE id=?", (*values.values(), row_id))
     if station := _STATIONS.get(change):
         detail = str(values.get("why", "") or values.get("run_id", ""))
         passed(connection, now, (row_id,), station, detail=detail)
     return replace(row, **{FIELDS.get(column, column): value for column, value in values.items()})
+
+
+def _unheard(change: InboxMove, why: str) -> bool:
+    """Whether this is the end of a message of somebody who was not let in."""
+    return (change == "finish" and why in REFUSALS) or (change == "bury" and why.startswith(STRANGER))
+
+
+def _bare(event: Inbound | Ignored) -> Inbound | Ignored:
+    """That it came, when, and from whom: no word of it."""
+    if isinstance(event, Ignored):
+        return event
+    return replace(event, text="", data="", reply_text="", media=(), raw=None)
 
 
 _DONE_BY: Final[dict[InboxMove, str]] = {
@@ -277,9 +301,10 @@ def _once(event: Inbound | Ignored, bot: str) -> Once:
     return (*place, kind, f"{bot}/{event.id}" if bot else event.id)
 
 
-def _row(event: Inbound | Ignored, once: Once, now: int) -> InboxRow:
-    why = event.reason if isinstance(event, Ignored) else ""
-    return InboxRow(name(now, *once), 0, event, "done" if why else "pending", now, now, why=why)
+def _row(event: Inbound | Ignored, once: Once, now: int, why: str) -> InboxRow:
+    if isinstance(event, Ignored):
+        return InboxRow(name(now, *once), 0, event, "done", now, now, why=event.reason)
+    return InboxRow(name(now, *once), 0, event, "pending", now, now, why=why)
 
 
 def _own(event: Inbound | Ignored) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
+from garra.core.access import REFUSALS
 from garra.core.errors import NotFound, UserError
 from garra.core.value import frozen
 from garra.domains.delivery import draft, inbox
@@ -21,6 +22,9 @@ Direction = Literal["in", "out"]
 
 KEEP_DAYS: Final = 30
 """How long what is finished is kept; a dead message, and an unsure one, stay three times as long."""
+
+STRANGERS_MS: Final = 86_400_000
+"""How long it is kept that somebody wrote who was not let in."""
 
 SWEPT: Final = 5_000
 """Rows that one write removes at most."""
@@ -160,9 +164,16 @@ def _find(connection: Connection, name: str) -> Row:
     return draft.read(connection.execute(f"SELECT {draft.COLUMNS} FROM outbox WHERE key=?", (found,)).fetchone())
 
 
+_OF_STRANGERS: Final = (
+    "SELECT id FROM inbox WHERE updated<:before AND state IN ('done','dead')"
+    f" AND (why IN ({','.join(repr(why) for why in sorted(REFUSALS))}) OR why LIKE '{inbox.STRANGER}%') LIMIT :limit"
+)
+
+
 def _sweep(connection: Connection, now_ms: int, days: int) -> int:
     before = {"old": now_ms - days * 86_400_000, "older": now_ms - 3 * days * 86_400_000, "limit": SWEPT}
-    gone = 0
+    strangers = {"before": now_ms - STRANGERS_MS, "limit": SWEPT}
+    gone = _remove(connection, "inbox", "id", connection.execute(_OF_STRANGERS, strangers).fetchall())
     for table, column, good, bad in (("inbox", "id", "done", ("dead",)), ("outbox", "key", "sent", ("dead", "unsure"))):
         marks = ",".join(f"'{state}'" for state in bad)
         finished = (
@@ -170,7 +181,11 @@ def _sweep(connection: Connection, now_ms: int, days: int) -> int:
             f" OR (state IN ({marks}) AND updated<:older) ORDER BY updated LIMIT :limit"
         )
         names = connection.execute(finished, before).fetchall()
-        connection.executemany("DELETE FROM stations WHERE message=?", names)
-        connection.executemany(f"DELETE FROM {table} WHERE {column}=?", names)
-        gone += len(names)
+        gone += _remove(connection, table, column, names)
     return gone
+
+
+def _remove(connection: Connection, table: str, column: str, names: Sequence[tuple[str]]) -> int:
+    connection.executemany("DELETE FROM stations WHERE message=?", names)
+    connection.executemany(f"DELETE FROM {table} WHERE {column}=?", names)
+    return len(names)

@@ -10,7 +10,7 @@ from typing import Final
 
 from garra.core.errors import GarraError
 from garra.domains.delivery.draft import Draft, OutboxRow, plain_draft
-from garra.domains.delivery.inbox import Inbox, InboxRow
+from garra.domains.delivery.inbox import STRANGER, Inbox, InboxRow
 from garra.domains.delivery.ledger import Ledger
 from garra.domains.delivery.outbox import Outbox
 from garra.sdk.channel import Address, Inbound
@@ -78,10 +78,10 @@ class Owner:
                 return
 
     def _came(self, row: InboxRow) -> None:
-        """No run ever had a message that was crowded out: it may be a stranger's, whose chosen name is not the owner's
-        to read, and who may come with many chats.
+        """No run ever had a message that was crowded out: it may be of many in a group, whose chosen names are not the
+        owner's to read, and who may come with many chats. Of those who were never let in nothing is told.
         """
-        if row.state == "dead" and isinstance(row.event, Inbound):
+        if row.state == "dead" and isinstance(row.event, Inbound) and not row.why.startswith(STRANGER):
             sender, heard = row.event.sender, bool(row.session_key)
             who = (" ".join(sender.name.split()) if heard else "") or sender.id or "somebody"
             text = f"A message from {who} ({place(row.event.address)}) was not answered: {row.why}."
