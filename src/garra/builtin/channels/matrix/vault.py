@@ -22,6 +22,7 @@ from nio.responses import KeysClaimResponse, KeysQueryResponse, KeysUploadRespon
 from nio.store import SqliteStore
 
 from garra.builtin.channels.matrix.text import Me
+from garra.sdk.encoding import parsed
 
 MEGOLM = "m.megolm.v1.aes-sha2"
 _BAD = (
