@@ -80,6 +80,14 @@ async def test_a_code_that_never_got_there_is_sent_again(tmp_path: Path) -> None
             assert [(row.key, row.state) for row in h.sent.values()] == [(key, then)]
 
 
+async def test_a_stranger_whose_id_is_nobodys_is_told_nothing(tmp_path: Path) -> None:
+    async with house(tmp_path, echo, config(dmPolicy="pairing", allowFrom=[])) as h:
+        row_id = await h.channel.say("let me in", "*")
+        await h.idle()
+        row = await h.inbox.get(row_id)
+        assert (row.state, row.why, h.sent) == ("done", "not-paired", {})
+
+
 @pytest.mark.req("SEC-02")
 async def test_the_fourth_stranger_is_not_heard(tmp_path: Path) -> None:
     async with house(tmp_path, echo, config(dmPolicy="pairing", allowFrom=[])) as h:

@@ -102,7 +102,7 @@ class Kernel:
             case Handled(reason):
                 return await self._closed(row, Outcome("handled", why=reason))
             case Drop(reason, knock):
-                if knock and await self._knock(row, judged):
+                if knock and await self._knocked(row, judged):
                     return Outcome("drop", why="pairing")
                 return await self._closed(row, Outcome("drop", why=reason))
 
@@ -114,6 +114,16 @@ class Kernel:
         assert judged.group is not None
         said = line(judged.event, judged.text)
         await self._histories.note("\x1f".join(lane(judged.event.address)), said, judged.group.history)
+
+    async def _knocked(self, row: InboxRow, judged: Judged) -> bool:
+        """Whether a stranger was given a code. They are told nothing else, whatever goes wrong."""
+        try:
+            return await self._knock(row, judged)
+        except GarraError as error:
+            if error.retryable and row.tries < TRIES:
+                raise
+            log.info("%s: no code is given: %s", row.id, error.message)
+            return False
 
     async def _knock(self, row: InboxRow, judged: Judged) -> bool:
         """A stranger wrote: a code, once for each request, whichever of their messages it answers. One that never got
