@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,9 +67,14 @@ async def alive(request: Request) -> Response:
     return PlainTextResponse("alive")
 
 
+async def large(request: Request) -> Response:
+    return PlainTextResponse("z" * (32 << 20))
+
+
 @asynccontextmanager
 async def port(folder: Path, limits: Limits | None = None) -> AsyncIterator[Port]:
-    routes = [Route("/healthz", alive), *(Route(path, taken, methods=["POST"]) for path in ("/in", "/known"))]
+    routes = [Route("/healthz", alive), Route("/large", large)]
+    routes += (Route(path, taken, methods=["POST"]) for path in ("/in", "/known"))
     async with running(folder) as house:
         server = Server(house.gateway, Starlette(routes=routes), limits)
         await server.start(bind(("127.0.0.1",), 0))
@@ -183,6 +188,32 @@ async def test_a_silent_connection_ends_before_and_after_a_request(tmp_path: Pat
         assert not house.server.room
         await asyncio.sleep(0.15)
         assert not house.server.room.beating
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not true():  # noqa: ASYNC110 - what is waited for happens in the kernel
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("more", ["", CLOSE])
+async def test_an_answer_that_nobody_reads_is_cut(tmp_path: Path, more: str) -> None:
+    async with port(tmp_path, Limits(answer_s=0.3, beat_s=BEAT)) as house:
+        wire = await house.open(b"GET /large HTTP/1.1\r\nHost: localhost\r\n", more.encode(), b"\r\n")
+        wire[1].transport.pause_reading()  # type: ignore[attr-defined]
+        await until(lambda: house.server.open > 0)
+        await until(lambda: house.server.open == 0)
+        wire[1].transport.resume_reading()  # type: ignore[attr-defined]
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await wire[0].readexactly(32 << 20)
+
+
+async def test_no_more_than_a_few_requests_wait_for_the_answer_before_them(tmp_path: Path) -> None:
+    async with port(tmp_path) as house:
+        get = GET + b"\r\n"
+        assert (await house.ask(get * 10, GET, CLOSE.encode(), b"\r\n")).count(b"HTTP/1.1 200") == 11
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await (await house.open(get * 1000))[0].readexactly(50_000)
 
 
 async def test_unfinished_requests_of_one_address_are_few_and_others_get_in(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ class Front(HttpToolsProtocol):
             self.room.hold(self, self._fed)
 
     def on_message_begin(self) -> None:
-        if self._stage in ("idle", "busy"):
+        if self._stage in ("idle", "busy", "untaken"):
             self._wait("head", self.room.limits.head_s)
         self._parsed = 0
         super().on_message_begin()
@@ -154,7 +154,7 @@ class Front(HttpToolsProtocol):
         self._raw = 0
         super().on_message_complete()
         if self.cycle is not None and self.cycle.response_complete:
-            self._wait("idle", self.room.limits.head_s)
+            self._settle()
         else:
             self._leave("busy")
 
@@ -169,6 +169,13 @@ class Front(HttpToolsProtocol):
             return
         super().on_response_complete()
         if self._stage in ("busy", "untaken") and self.cycle.response_complete:
+            self._settle()
+
+    def _settle(self) -> None:
+        """An answer is given; a stranger has to read it too, even where the connection closes after it."""
+        if not self._known and self.transport.get_write_buffer_size():
+            self._wait("untaken", self.room.limits.answer_s)
+        elif not self.transport.is_closing():
             self._wait("idle", self.room.limits.head_s)
 
     def pause_writing(self) -> None:
@@ -178,7 +185,9 @@ class Front(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._stage == "untaken":
+        if self._stage == "untaken" and self.cycle.response_complete:
+            self._settle()
+        elif self._stage == "untaken":
             self._leave("busy")
 
     def vouch(self) -> None:
@@ -211,7 +220,9 @@ class Front(HttpToolsProtocol):
         return now >= self._deadline or now - self._moved >= self.room.limits.still_s
 
     def turn_out(self, status: int) -> None:
-        if self._stage == "idle" or (self._stage == "head" and not self._raw):
+        if self.transport.is_closing() or self.transport.get_write_buffer_size():
+            self.abort()  # closing would wait for a reader
+        elif self._stage == "idle" or (self._stage == "head" and not self._raw):
             self._leave("gone")
             self.transport.close()
         elif self._stage in ("head", "body"):
@@ -241,7 +252,7 @@ class Front(HttpToolsProtocol):
     def _end(self, seconds: float) -> None:
         self.room.forgive(self)
         if self.transport.is_closing():
-            self._leave("gone")
+            self.abort()
             return
         self.flow.resume_reading()
         self.transport.write_eof()

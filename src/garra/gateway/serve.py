@@ -211,6 +211,11 @@ class Server:
         for sock in sockets:
             self._listening.append(await loop.create_server(self._front, sock=sock, backlog=BACKLOG))
 
+    @property
+    def open(self) -> int:
+        """How many connections there are."""
+        return len(self._state.connections)
+
     def _front(self) -> Front:
         return Front(self._config, self._state, self.room)
 
