@@ -165,6 +165,18 @@ async def test_a_nick_in_use_is_taken_back(server: IrcServer) -> None:
         assert server.bot.nick == "bot"
 
 
+async def test_a_server_that_talks_nonsense_of_nicks_is_not_flooded(server: IrcServer) -> None:
+    clock = ManualClock()
+    async with linked(server, clock=clock) as (_, heard, _task):
+        await up(heard)
+        hello = server.lines.count("NICK :bot")
+        for line in (":bot!u@h NICK", ":bot!u@h NICK :other", *[":bot!x@y NICK :bot", ":bot!x@y QUIT :x"] * 200):
+            server.tell(line)
+        await server.say("ann", "are you well?")
+        await heard.until(lambda h: bool(h.events))
+        assert server.lines.count("NICK :bot") - hello <= 1
+
+
 async def test_every_nick_in_use_is_a_passing_fault(server: IrcServer) -> None:
     server.taken = {"bot", "bot_", *(f"bot_{number}" for number in range(1, 5))}
     async with linked(server) as (_, _heard, task):

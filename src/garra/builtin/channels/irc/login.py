@@ -115,7 +115,7 @@ class Login:
 
     def _learn(self, line: Line) -> None:
         match line.command:
-            case "001":
+            case "001" if line.param(0):
                 self.me = replace(self.me, nick=line.param(0))
             case "005":
                 self._supported(line)
@@ -123,7 +123,7 @@ class Login:
                 self.welcomed = True
             case "900":
                 self.logged_in = True
-            case "NICK" if self.me.own(line.nick):
+            case "NICK" if self.me.own(line.nick) and line.param(0):
                 _, mark, rest = self.me.source.partition("!")
                 self.me = replace(self.me, nick=line.param(0), source=f"{line.param(0)}!{rest}" if mark else "")
             case "JOIN" if self.me.own(line.nick):

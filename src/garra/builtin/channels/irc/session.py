@@ -26,6 +26,8 @@ _FAULTS: dict[str, Fault] = {
     **dict.fromkeys(("263", "437", "439"), "passing"),
     "417": "too_long",
 }
+NICK_S = (10.0, 60.0)
+"""So often at most our own nick is asked for again: when it came free before our eyes, and just in case."""
 _UNKNOWN_HOST = "u" * 11 + "@" + "h" * 63
 
 
@@ -49,7 +51,7 @@ class Session:
         self._queue: asyncio.Queue[Line | None] = asyncio.Queue()
         self._welcome = asyncio.Event()
         self._numbers, self._begun_ms = count(1), place.clock.now_ms()
-        self._asked_nick = place.clock.monotonic()
+        self._asked_nick, self._saw_free = place.clock.monotonic(), float("-inf")
         self._behind: set[str] = set()
         self._histories: dict[str, str] = {}
         self._dropped = self._nameless = False
@@ -120,14 +122,18 @@ class Session:
             self.rooms.discard(self.me.same(line.param(0)))
 
     async def _regain(self, line: Line) -> None:
-        """Ask for our own nick again: when it comes free before our eyes, and once a minute."""
+        """Ask for our own nick again: when it comes free before our eyes, and once in a while."""
         wanted, now = self._place.own.nick, self._place.clock.monotonic()
         if self.me.own(wanted):
             return
-        freed = line.command in {"QUIT", "NICK"} and self.me.same(line.nick) == self.me.same(wanted)
-        if freed or now - self._asked_nick > 60:
+        free = line.command in {"QUIT", "NICK"} and self.me.same(line.nick) == self.me.same(wanted)
+        if free and now - self._saw_free >= NICK_S[0]:
+            self._saw_free = self._asked_nick = now
+        elif now - self._asked_nick > NICK_S[1]:
             self._asked_nick = now
-            await self._wire.at_once(write("NICK", wanted))
+        else:
+            return
+        await self._wire.at_once(write("NICK", wanted))
 
     # ---- arriving
 
