@@ -7,9 +7,10 @@ so purely.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from garra.core.errors import GarraError
 from garra.core.value import frozen
@@ -101,6 +102,34 @@ class Ignored:
 
 Receive = Callable[[Inbound | Ignored], Awaitable[None]]
 """Await it before the platform is told or a cursor moves: when it returns, the event is on disk. Twice is fine."""
+
+T = TypeVar("T")
+
+
+async def receive_all(receive: Callable[[T], Awaitable[object]], events: Sequence[T]) -> tuple[int, Exception | None]:
+    """Receive what came in one piece, in its order, as fast as one event: the disk is written once for all.
+
+    How many of them, from the front, are on disk, and what kept the next from being. The platform may be told of so
+    many and no more; those behind a fault may be stored or not, so let them come again.
+    """
+    if len(events) == 1:
+        return await _received(receive, events[0])
+    ends = await asyncio.gather(*(receive(event) for event in events), return_exceptions=True)
+    for count, end in enumerate(ends):
+        if isinstance(end, Exception):
+            return count, end
+        if isinstance(end, BaseException):
+            raise end
+    return len(events), None
+
+
+async def _received(receive: Callable[[T], Awaitable[object]], event: T) -> tuple[int, Exception | None]:
+    """One alone, without a task of its own."""
+    try:
+        await receive(event)
+    except GarraError as fault:
+        return 0, fault
+    return 1, None
 
 
 @frozen

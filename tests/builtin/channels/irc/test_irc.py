@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from garra.builtin.channels.irc.channel import Irc
-from garra.builtin.channels.irc.session import WAITING
+from garra.builtin.channels.irc.session import TOGETHER, WAITING
 from garra.core.secret import Secret
 from garra.io.clock import SystemClock
 from garra.io.http import GuardedHttp
@@ -299,7 +299,7 @@ async def test_a_flood_is_cut_and_told(server: IrcServer) -> None:
     heard = Heard()
     async with linked(server, heard, receive=receive):
         await server.say("ann", "the first")
-        for number in range(WAITING + 5):
+        for number in range(WAITING + 2 * TOGETHER):
             server.tell(f"@account=ann :ann!u@h PRIVMSG bot :{number}")
         await heard.until(lambda h: bool(h.notes))
         let.set()

@@ -14,11 +14,24 @@ from garra.builtin.channels.irc.people import People
 from garra.builtin.channels.irc.settings import Settings
 from garra.builtin.channels.irc.wire import Wire
 from garra.core.value import frozen
-from garra.sdk.channel import Cursor, Fault, Inbound, LinkLost, LinkRefused, Pulse, Receive, SendFailed
+from garra.sdk.channel import (
+    Cursor,
+    Fault,
+    Ignored,
+    Inbound,
+    LinkLost,
+    LinkRefused,
+    Pulse,
+    Receive,
+    SendFailed,
+    receive_all,
+)
 from garra.sdk.ports import Clock
 
 WAITING = 5000
 """So many messages may wait to be stored; what comes beyond is dropped, and the owner told."""
+TOGETHER = 100
+"""So many messages at most are stored at once."""
 _CLOSED = frozenset({"403", "405", "407", "437", "461", "471", "473", "474", "475", "476", "477", "485", "489", "520"})
 _FAULTS: dict[str, Fault] = {
     **dict.fromkeys(("401", "403", "442"), "gone"),
@@ -211,18 +224,43 @@ class Session:
 
     async def serve(self, receive: Receive) -> None:
         """Store what comes, in order, until the connection ends. Raises LinkLost and LinkRefused."""
+        said: list[Line] = []
         while (line := await self._queue.get()) is not None:
-            match line.command:
-                case "BATCH" | "CHATHISTORY" | "FAIL":
-                    await self._history(line)
-                case _ if line.personal and not self.me.own(line.nick) and not self._of_services(line):
-                    await self._store(line, receive)
+            if history := line.command in {"BATCH", "CHATHISTORY", "FAIL"}:
+                await self._store(said, receive)
+                await self._history(line)
+            elif line.personal and not self.me.own(line.nick) and not self._of_services(line):
+                said.append(line)
+            if not history and (self._queue.empty() or not self._told or len(said) >= TOGETHER):
+                await self._store(said, receive)
+        await self._store(said, receive)
         raise self._wire.ended or LinkLost("the connection is gone")
+
+    @property
+    def _told(self) -> bool:
+        """Each message tells who says it; otherwise the server is asked, which takes its time."""
+        return "account-tag" in self.caps
 
     def _of_services(self, line: Line) -> bool:
         return line.command == "NOTICE" and self.me.same(line.nick) == self.me.same(self._place.own.services.name)
 
-    async def _store(self, line: Line, receive: Receive) -> None:
+    async def _store(self, said: list[Line], receive: Receive) -> None:
+        """Store what was said, and then the position. It is taken out of `said`."""
+        lines, events = said.copy(), list[Inbound | Ignored]()
+        said.clear()
+        try:
+            for line in lines:
+                events.append(await self._event(line))
+        finally:
+            stored, fault = await receive_all(receive, events)
+            times = [line.tags.get("time", "") for line in lines[:stored]]
+            known = [time for time in times if timestamp_ms(time)]
+            if self.remembers and not self._behind and known:
+                await self._place.cursor.set(known[-1])
+        if fault is not None:
+            raise fault
+
+    async def _event(self, line: Line) -> Inbound | Ignored:
         direct, now = not self.me.room(line.param(0)), self._place.clock.now_ms()
         reader = Reader(self._place.account, self.me, self.new_id, self._place.own.by_name)
         event = reader.read(line, await self._account(line, direct=direct), now)
@@ -231,12 +269,10 @@ class Session:
         elif isinstance(event, Inbound) and (direct or event.mentioned) and not self._nameless:
             self._nameless = True
             self._pulse.note(f"{line.nick} is logged in to no account, so nobody knows who that is: not heard")
-        await receive(event)
-        if self.remembers and not self._behind and timestamp_ms(line.tags.get("time", "")):
-            await self._place.cursor.set(line.tags["time"])
+        return event
 
     async def _account(self, line: Line, *, direct: bool) -> str:
-        if "account-tag" in self.caps or "batch" in line.tags:
+        if self._told or "batch" in line.tags:
             return line.tags.get("account", "")
         try:
             return await self.people.account(line, direct=direct)

@@ -107,9 +107,9 @@ class Telegram:
     async def _take(self, update: Mapping[str, Any], receive: Receive) -> None:
         """Store one update; only then answer a button, so that its wait ends on the person's screen."""
         event = Reader(self._account.id, self._me or Me(0)).read(update)
+        await receive(self._heard(event))
         if isinstance(event, Inbound) and event.event == "membership" and event.data.startswith("migrated:"):
             await self._kept.move(event.address.chat, int(event.data.removeprefix("migrated:")))
-        await receive(self._heard(event))
         if isinstance(query := update.get("callback_query"), dict) and "id" in query:
             self._ports.spawn(self._quiet("answerCallbackQuery", {"callback_query_id": str(query["id"])}), "button")
 

@@ -10,7 +10,7 @@ from garra.builtin.channels.telegram.api import Api, Refused
 from garra.builtin.channels.telegram.faults import lost
 from garra.core.value import frozen
 from garra.sdk.channel import Cursor as Stored
-from garra.sdk.channel import Pulse
+from garra.sdk.channel import Pulse, receive_all
 from garra.sdk.ports import Clock
 
 HOLD_S = 25
@@ -93,15 +93,14 @@ class Poller:
             raise lost(refused) from None
 
     async def _store(self, updates: Sequence[Mapping[str, Any]], here: Position) -> Position:
-        """Store each, then the position. What was stored before a fault stays confirmed."""
-        before = here
-        try:
-            for update in updates:
-                await self.take(update)
-                here = Position(here.bot, max(here.offset, int(update["update_id"]) + 1), self.clock.now_ms())
-        finally:
-            if here is not before:
-                await self.cursor.set(here.text())
+        """Store all, then the position. What was stored before a fault stays confirmed."""
+        count, fault = await receive_all(self.take, updates)
+        if count:
+            last = max(int(update["update_id"]) for update in updates[:count])
+            here = Position(here.bot, max(here.offset, last + 1), self.clock.now_ms())
+            await self.cursor.set(here.text())
+        if fault is not None:
+            raise fault
         return here
 
 
