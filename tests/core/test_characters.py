@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garra.core.characters import certain, keyed, mended, plain, sound
+from garra.core.characters import certain, escaped, keyed, mended, plain, quoted, sound
 
 ANY = st.text(st.characters(categories=("Cs", "Lu", "Cc")))
 
@@ -35,3 +35,9 @@ def test_an_id_that_may_stand_for_another_is_not_certain() -> None:
 
 def test_json_is_mended_in_every_corner() -> None:
     assert plain({"a\ud800": ["\0", {"b": "\udfff"}, 1, None]}) == {"a\ufffd": ["\ufffd", {"b": "\ufffd"}, 1, None]}
+
+
+def test_what_is_not_seen_is_written_out_and_nothing_else_changes() -> None:
+    assert escaped("Änne 🦀 \\ [42]") == "Änne 🦀 \\ [42]"
+    assert escaped("a\r\nb\x1b[2J\u202e\u2028\ud800") == r"a\r\nb\x1b[2J\u202e\u2028\ud800"
+    assert quoted('x" y\n') == r'"x\" y\n"'

@@ -52,6 +52,23 @@ def test_a_line_is_an_object_with_time_level_subsystem_and_message(
     assert oct(log.files(places.logs)[0].stat().st_mode)[-3:] == "600"
 
 
+def test_what_is_shown_of_a_message_is_one_line_whatever_is_in_it(
+    places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = setup(places, "info", stderr=True)
+    forged = "08:00:00 info  gateway: all is well"
+    logging.getLogger("x").warning("a file %s", f"a\r\n{forged}\x1b[2J")
+    try:
+        raise ValueError(f"with\n{forged}")
+    except ValueError:
+        logging.getLogger("x").exception("it broke")
+    written.close()
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0].endswith(rf"warn  x: a file a\r\n{forged}\x1b[2J")
+    assert not [line for line in shown if line.startswith(forged)]
+    assert entries(places)[0]["message"] == f"a file a\r\n{forged}\x1b[2J"
+
+
 def test_known_secrets_never_reach_the_file(places: Places) -> None:
     written = setup(places)
     written.hide(["hunter2-token"])

@@ -25,6 +25,16 @@ def mended(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", MARK)
 
 
+def escaped(text: str) -> str:
+    """`text` on one line, exactly: what is not seen, or would steer a terminal, stands as Python writes it (`\\n`)."""
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
+def quoted(text: str) -> str:
+    """`text` in quotes, escaped: what somebody chose to be called, told apart from what stands around it."""
+    return '"' + escaped(text).replace('"', '\\"') + '"'
+
+
 def certain(name: str) -> bool:
     """Whether an id is the one that was sent. U+FFFD may stand for anything, so an id with it is not."""
     return _ID.search(name) is None

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from garra.core.characters import escaped
 from garra.core.redact import cleaner
 from garra.core.value import frozen
 from garra.io.files import atomic
@@ -144,9 +145,10 @@ def files(folder: Path) -> list[Path]:
 
 
 def _readable(line: str) -> str:
+    """An entry for a person. Whatever somebody put into a message, no other entry seems to begin in it."""
     entry = json.loads(line)
-    error = f"\n{entry['error']}" if "error" in entry else ""
-    return f"{entry['time'][11:19]} {entry['level']:<5} {entry['subsystem']}: {entry['message']}{error}"
+    error = "".join(f"\n  {escaped(part)}" for part in entry.get("error", "").splitlines())
+    return f"{entry['time'][11:19]} {entry['level']:<5} {entry['subsystem']}: {escaped(entry['message'])}{error}"
 
 
 def setup(paths: Places, level: str = "info", *, stderr: bool = False, bounds: Bounds | None = None) -> Log:

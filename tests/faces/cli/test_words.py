@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from garra.core.errors import UserError
-from garra.faces.cli import agent_exec, logs, onboard, output, parsing, turn
+from garra.faces.cli import agent_exec, logs, onboard, output, pairing, parsing, turn
 from garra.faces.cli.status import primary_model
 from garra.faces.cli.turn import Outcome
 
@@ -61,7 +62,7 @@ def test_what_others_wrote_cannot_steer_the_terminal() -> None:
     assert output.harmless("a\x1b[31mb\x07\x9bc\td\ne é 你") == "a[31mbc\td\ne é 你"
     assert output.table([("x\x1b]0;t\x07\ny", "z")], ("one", "two")).splitlines()[1:] == ["x]0;t y  z"]
     line = '{"time": "2026-01-01T00:00:00+00:00", "level": "info", "subsystem": "s", "message": "a\\u001b[2Jb"}'
-    assert logs.readable(line).endswith("info  s: a[2Jb")
+    assert logs.readable(line).endswith(r"info  s: a\x1b[2Jb")
     assert logs.readable("no json") == "no json"
 
 
@@ -74,3 +75,20 @@ def test_onboarding_keeps_what_stands_and_asks_for_what_fits() -> None:
     }
     fresh = onboard.wanted(onboard._parser().parse_args([]), {})
     assert (fresh["gateway"]["mode"], len(fresh["gateway"]["auth"]["token"])) == ("local", 48)
+
+
+def test_a_message_of_the_log_is_one_line_and_steers_no_terminal() -> None:
+    entry = {"time": "", "level": "info", "subsystem": "x", "message": "a\r\nb\x1b[2J", "error": "c\nd\x07"}
+    assert logs.readable(json.dumps(entry)).splitlines() == [r" info  x: a\r\nb\x1b[2J", "  c", r"  d\x07"]
+
+
+def test_who_asks_to_be_let_in_cannot_look_like_another() -> None:
+    row = {
+        "channel": "telegram",
+        "accountId": "two",
+        "senderId": "6\x1b6",
+        "code": "ABCDEFGH",
+        "expiresAt": "2026-01-01T12:30:00",
+    }
+    cells = pairing._waiting({**row, "metadata": {"name": 'evil" telegram\u202e 42'}})
+    assert cells == ("telegram", "two", r"6\x1b6", r'"evil\" telegram\u202e 42"', "ABCDEFGH", "12:30 UTC")

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from garra.client import quick
+from garra.core.characters import escaped
 from garra.core.errors import UserError
 from garra.faces.cli import output, parsing, place
 from garra.faces.cli.output import Tone
@@ -75,10 +76,8 @@ def readable(line: str) -> str:
         return line
     level = str(entry.get("level", "info"))
     when = _local(str(entry.get("time", "")))
-    text = f"{when} {level:<5} {entry.get('subsystem', '')}: {entry['message']}"
-    if entry.get("error"):
-        text += f"\n{entry['error']}"
-    text = output.harmless(text)
+    text = escaped(f"{when} {level:<5} {entry.get('subsystem', '')}: {entry['message']}")
+    text += "".join(f"\n  {escaped(part)}" for part in str(entry.get("error") or "").splitlines())
     return output.painted(text, TONES[level]) if level in TONES else text
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from garra.client import quick
 from garra.client.socket import Unreachable
+from garra.core.characters import escaped, quoted
 from garra.core.errors import UserError
 from garra.faces.cli import output, parsing, place
 from garra.faces.cli.place import Place
@@ -81,17 +82,22 @@ def _list(here: Place, asked: argparse.Namespace) -> int:
     if waiting and people:
         output.say()
     if people:
-        rows = [(row["channel"], row["accountId"], row["senderId"], row.get("name", "")) for row in people]
+        rows = [(row["channel"], row["accountId"], escaped(row["senderId"]), _named(row.get("name"))) for row in people]
         output.say(output.table(rows, ("channel", "account", "let in", "name")))
     if not waiting and not people:
         output.say("Nobody waits to be let in, and nobody was.")
     return 0
 
 
+def _named(name: object) -> str:
+    """What somebody calls themselves, in quotes: it may look like an id, or like another row."""
+    return quoted(str(name)) if name else ""
+
+
 def _waiting(row: Mapping[str, Any]) -> tuple[str, ...]:
-    name = str((row.get("metadata") or {}).get("name", ""))
+    name = _named((row.get("metadata") or {}).get("name"))
     until = str(row["expiresAt"])[11:16]
-    return row["channel"], row["accountId"], row["senderId"], name, str(row.get("code", "")), f"{until} UTC"
+    return row["channel"], row["accountId"], escaped(row["senderId"]), name, str(row.get("code", "")), f"{until} UTC"
 
 
 def _approve(here: Place, asked: argparse.Namespace) -> int:
