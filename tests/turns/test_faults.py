@@ -36,6 +36,9 @@ class FullDisk:
             raise Unavailable("the disk is full", retryable=True)
         return await self.inner.put(messages, inbox_id=inbox_id, also=also, why=why)
 
+    async def retry(self, key: str) -> Any:
+        return await self.inner.retry(key)
+
 
 async def test_an_answer_waits_for_the_disk(tmp_path: Path) -> None:
     async with house(tmp_path, echo, change=lambda p: replace(p, outbox=FullDisk(p.outbox, 1))) as h:
