@@ -288,6 +288,16 @@ async def test_notices_are_noted_and_never_answered(server: IrcServer) -> None:
     assert [event.reason for event in heard.events if isinstance(event, Ignored)] == ["notice"]
 
 
+async def test_no_flood_costs_a_message_where_each_says_who_it_is_of(server: IrcServer) -> None:
+    async with linked(server) as (_, heard, _task):
+        await server.say("ann", "hello")
+        for number in range(2 * WAITING):
+            server.tell(f"@account=e{number} :e{number}!u@h PRIVMSG bot :let me in")
+        await server.say("ann", "the owner")
+        await heard.until(lambda h: bool(h.events) and len(h.events) > 2 * WAITING)
+    assert (heard.said[-1], heard.notes) == ("the owner", [])
+
+
 async def test_a_flood_is_cut_and_told(server: IrcServer) -> None:
     let, taken = asyncio.Event(), list[Any]()
 
@@ -296,11 +306,11 @@ async def test_a_flood_is_cut_and_told(server: IrcServer) -> None:
         taken.append(event)
         heard.alive()
 
-    heard = Heard()
+    heard, server.abilities = Heard(), OLD
     async with linked(server, heard, receive=receive):
-        await server.say("ann", "the first")
+        await server.say("ann", "the first", "#room")
         for number in range(WAITING + 2 * TOGETHER):
-            server.tell(f"@account=ann :ann!u@h PRIVMSG bot :{number}")
+            server.tell(f":ann!u@ann.example PRIVMSG #room :{number}")
         await heard.until(lambda h: bool(h.notes))
         let.set()
         await heard.until(lambda _: len(taken) > WAITING)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 
@@ -29,7 +30,10 @@ from garra.sdk.channel import (
 from garra.sdk.ports import Clock
 
 WAITING = 5000
-"""So many messages may wait to be stored; what comes beyond is dropped, and the owner told."""
+"""So many messages may wait to be stored. What comes beyond is not read until there is room; where none comes, or the
+server has to be asked who each of them is of, it is dropped, and the owner told."""
+ROOM_S = 20.0
+"""So long at most nothing is read: servers give up who does not answer them."""
 TOGETHER = 100
 """So many messages at most are stored at once."""
 _CLOSED = frozenset({"403", "405", "407", "437", "461", "471", "473", "474", "475", "476", "477", "485", "489", "520"})
@@ -62,7 +66,7 @@ class Session:
         self._login = Login(place.own)
         self.people = People(wire, place.clock, lambda: self.me, by_name=place.own.by_name)
         self._queue: asyncio.Queue[Line | None] = asyncio.Queue()
-        self._welcome = asyncio.Event()
+        self._welcome, self._room = asyncio.Event(), asyncio.Event()
         self._numbers, self._begun_ms = count(1), place.clock.now_ms()
         self._asked_nick, self._saw_free = place.clock.monotonic(), float("-inf")
         self._behind: set[str] = set()
@@ -115,17 +119,27 @@ class Session:
             await self._regain(line)
         match line.command:
             case "PRIVMSG" | "NOTICE" | "BATCH" | "CHATHISTORY" | "FAIL":
-                self._put(line)
+                await self._put(line)
             case "QUIT" | "PART" | "NICK" | "KICK" | "ACCOUNT":
                 self.people.moved(line)
                 self._left(line)
 
-    def _put(self, line: Line) -> None:
-        if self._queue.qsize() < WAITING or line.command not in {"PRIVMSG", "NOTICE"}:
+    async def _put(self, line: Line) -> None:
+        if line.command not in {"PRIVMSG", "NOTICE"} or await self._has_room():
             self._queue.put_nowait(line)
         elif not self._dropped:
             self._dropped = True
             self._pulse.note("more messages come in than can be stored; some were dropped")
+
+    async def _has_room(self) -> bool:
+        """Whether one more may wait. Only what says by itself who it is of can be waited with: others need answers."""
+        if self._queue.qsize() < WAITING or not self._told or self._dropped:
+            return self._queue.qsize() < WAITING
+        self._room.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ROOM_S):
+                await self._room.wait()
+        return self._queue.qsize() < WAITING
 
     def _left(self, line: Line) -> None:
         if line.command == "KICK" and self.me.own(line.param(1)):
@@ -226,6 +240,7 @@ class Session:
         """Store what comes, in order, until the connection ends. Raises LinkLost and LinkRefused."""
         said: list[Line] = []
         while (line := await self._queue.get()) is not None:
+            self._room.set()
             if history := line.command in {"BATCH", "CHATHISTORY", "FAIL"}:
                 await self._store(said, receive)
                 await self._history(line)
