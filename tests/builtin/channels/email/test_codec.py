@@ -61,7 +61,7 @@ def test_mails_as_programs_write_them(mail: dict[str, Any]) -> None:
         (["mx.google.com; none"], "neither"),
         (["mx.google.com; dmarc=pass"], "neither"),
         (["other.net; dmarc=fail", "mx.google.com; dmarc=pass header.from=example.org"], "topmost"),
-        (["mx.google.com; dmarc=fail", "mx.google.com; dmarc=pass header.from=example.org"], "neither"),
+        (["mx.google.com; dmarc=fail", "mx.google.com; dmarc=pass header.from=example.org"], "DMARC did not"),
         (["mx.google.com.evil.net; dmarc=pass header.from=example.org"], "topmost"),
         ([""], "topmost"),
     ],

@@ -253,7 +253,7 @@ async def test_a_mail_that_is_not_proven_has_no_sender_and_the_owner_is_told_why
     event = heard.events[0]
     assert isinstance(event, Inbound)
     assert event.sender.id == ""
-    assert any("not proven: neither DMARC" in note for note in heard.notes)
+    assert any("not proven: DMARC did not pass" in note for note in heard.notes)
 
 
 async def test_what_is_missing_is_said(post: EmailPlatform) -> None:

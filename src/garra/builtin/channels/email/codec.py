@@ -17,7 +17,7 @@ from garra.sdk.channel import Address, Ignored, Inbound, Media, MediaKind, Sende
 CHANNEL = "email"
 THREAD_CHARS = 200
 TEXT_CHARS = 200_000
-_WORD = r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f]"
+_WORD = r"[^\s<>()\[\],;:\\\"@\x00-\x1f\x7f\ud800-\udfff\ufffd]"
 _ADDRESS = re.compile(rf"{_WORD}{{1,64}}@{_WORD}{{1,255}}")
 _MACHINES = re.compile(
     r"^(?:mailer-daemon|postmaster|no[-_]?reply|do[-_]?not[-_]?reply|bounces?|.*-bounces|.*-request)(?:[+=].*)?@"
@@ -53,7 +53,10 @@ def valid(address: str) -> bool:
 def read(letter: Letter, place: Place, ref: str, now_ms: int) -> Read:
     """One mail as an event. `ref` names it in the mailbox."""
     thread = root(letter)
-    raw = {key: letter.head(key) for key in ("from", "to", "subject", "date", "message-id", "authentication-results")}
+    raw = {
+        key: (letter.head(key) or "")[:2_000] or None
+        for key in ("from", "to", "subject", "date", "message-id", "authentication-results")
+    }
     senders = letter.senders
     if len(senders) != 1 or not valid(senders[0][0]):
         return Read(Ignored(letter.id, None, "no-single-sender" if senders else "no-sender", raw))
@@ -65,9 +68,9 @@ def read(letter: Letter, place: Place, ref: str, now_ms: int) -> Read:
     text = _said(letter)
     if not text and not media:
         return Read(Ignored(letter.id, chat, raw=raw))
-    domain = address.rpartition("@")[2]
-    why = "" if place.credulous else proven(domain, letter.every("authentication-results"), place.receivers)
-    if why:  # a stranger with a borrowed name does not stand in the queue of whose name it is
+    if why := unproven(
+        letter, address, place
+    ):  # a stranger with a borrowed name does not stand in the queue of whose name it is
         chat = Address(CHANNEL, place.account, f"unproven:{address}", "direct", thread)
     event = Inbound(
         letter.id,
@@ -82,6 +85,21 @@ def read(letter: Letter, place: Place, ref: str, now_ms: int) -> Read:
         raw=raw,
     )
     return Read(event, why)
+
+
+def known(letter: Letter, place: Place) -> bool:
+    """Whether its headers prove its sender, and it may want an answer: only then its words are worth reading."""
+    if len(letter.senders) != 1 or not valid(letter.senders[0][0]):
+        return False
+    address = letter.senders[0][0].casefold()
+    return not unproven(letter, address, place) and not machine(letter, address, place.own.casefold())
+
+
+def unproven(letter: Letter, address: str, place: Place) -> str:
+    """Why nobody vouches for the sender; empty where somebody does."""
+    if place.credulous:
+        return ""
+    return proven(address.rpartition("@")[2], letter.every("authentication-results"), place.receivers)
 
 
 def machine(letter: Letter, address: str, own: str) -> str:

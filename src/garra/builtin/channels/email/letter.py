@@ -7,14 +7,18 @@ import binascii
 import hashlib
 import quopri
 import re
-from collections.abc import Iterator
-from email import errors, policy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from email import errors
 from email.message import EmailMessage, Message
 from email.parser import BytesParser
+from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import Any
 
 from garra.builtin.channels.email.words import from_html, own
+from garra.core.characters import mended, sound
 from garra.core.value import frozen
 
 BROKEN = (
@@ -29,11 +33,26 @@ BROKEN = (
 )
 """What the standard library raises for headers and bodies that are not what they say."""
 _ID = re.compile(r"<([^<>\s]{1,900})>")
+_BLANK = re.compile(rb"\r?\n\r?\n")
+_CR = re.compile(rb"\r(?!\n)")
+_MARKS = re.compile(rb"^--", re.MULTILINE)
+_NESTS = re.compile(rb"boundary[^=;]{0,200}=", re.IGNORECASE)
+_LINES = re.compile(rb"\n")
 _BARE = re.compile(r"^[^\s<>]{1,900}$")
 _PLAIN = re.compile(r'"(?:[^"\\]|\\.)*"|\((?:[^()\\]|\\.)*\)|=\?[^?\s]*\?[^?\s]*\?[^?\s]*\?=')
 """What of a From is display alone: quoted words, comments, encoded words."""
-TEXT_CHARS = 400_000
+TEXT_CHARS = 200_000
 """So much of a text is looked at."""
+STRANGERS_CHARS = 2_000
+"""So much of a stranger's, and no HTML: there is nobody whom it is for."""
+HEAD_CHARS, READ_CHARS = 16_000, 1_000
+"""Of a header no more is read, of one that is taken apart (From, Content-…) less: what the standard library does with
+those grows with the square of their length.
+"""
+LINES, PARTS, NESTED = 600_000, 250, 20
+"""Lines, lines that may part its parts, and words that may say what parts them: a mail with more is read up to there.
+What the standard library does with one grows with the lines times the parts that stand in each other.
+"""
 SMALL_PICTURE = 8 << 10
 """A picture within the text below this size is decoration."""
 
@@ -72,19 +91,50 @@ class Letter:
         return [value for key, value in self.heads if key == name]
 
 
-def read(raw: bytes) -> Letter:
-    """Take a mail apart. It raises for nothing: what cannot be read is left out."""
-    message = BytesParser(policy=policy.default).parsebytes(raw)
+class _Short(EmailPolicy):
+    """As the standard library reads mails of today, with an end to each header."""
+
+    def header_source_parse(self, sourcelines: Sequence[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(list(sourcelines))
+        taken = name.lower().startswith(("from", "content-"))
+        return name, value[: READ_CHARS if taken else HEAD_CHARS]
+
+
+def read(raw: bytes, trusted: Callable[[Letter], bool] = lambda _: True) -> Letter:
+    """Take a mail apart; what cannot be read is left out. Raises one of BROKEN where nothing can.
+
+    `trusted` is asked by the headers alone, before the mail's words are looked at: a stranger's HTML is not read.
+    """
+    message = BytesParser(policy=_Short()).parsebytes(_straight(raw))
+    known = _headed(raw, message)
+    text, parts = _content(message, believed=trusted(known))
+    return replace(known, text=text, parts=parts)
+
+
+def _straight(raw: bytes) -> bytes:
+    """The mail as the servers before us read it: only CRLF and LF end a header; not a CR alone, which the standard
+    library would take for an end as well, so that a header could hide in another.
+    """
+    end = _BLANK.search(raw)
+    stop = end.start() if end else len(raw)
+    whole = _CR.sub(b" ", raw[:stop]) + raw[stop:]
+    for mark, most in ((_MARKS, PARTS), (_NESTS, NESTED), (_LINES, LINES)):
+        over = next(islice(mark.finditer(whole), most, None), None)
+        whole = whole if over is None else whole[: over.start()]
+    return whole
+
+
+def _headed(raw: bytes, message: Message) -> Letter:
+    """What the headers say."""
     heads = tuple((key.lower(), " ".join(str(value).split())) for key, value in message.raw_items())
     named = next((value for key, value in heads if key == "message-id"), "")
     found = _ids(named)
-    text, parts = _content(message)
     return Letter(
-        found[0] if found else f"none-{hashlib.sha256(raw).hexdigest()[:40]}",
+        found[0] if found else f"none-{_digest(raw)}",
         tuple(_senders(message, heads)),
         _safe(message, "subject"),
-        text,
-        parts,
+        "",
+        (),
         tuple(one for value in _all(heads, "references") for one in _ids(value)),
         next((one for value in _all(heads, "in-reply-to") for one in _ids(value)), ""),
         _date(next(iter(_all(heads, "date")), "")),
@@ -111,13 +161,19 @@ def _all(heads: tuple[tuple[str, str], ...], name: str) -> list[str]:
 
 
 def _ids(value: str) -> list[str]:
-    return _ID.findall(value) or ([value.strip()] if _BARE.match(value.strip()) else [])
+    """The ids in it; one with bytes that are no ASCII is known by a digest of it."""
+    found = _ID.findall(value) or ([value.strip()] if _BARE.match(value.strip()) else [])
+    return [one if sound(one) else f"odd-{_digest(one.encode('utf-8', 'surrogatepass'))}" for one in found]
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:40]
 
 
 def _safe(message: Message, name: str) -> str:
     """A header decoded; as it stands where that fails."""
     try:
-        return " ".join(str(message.get(name) or "").split())
+        return mended(" ".join(str(message.get(name) or "").split()))
     except BROKEN:
         return ""
 
@@ -143,18 +199,21 @@ def _date(value: str) -> int:
         return 0
 
 
-def _content(message: Message) -> tuple[str, tuple[Part, ...]]:
+def _content(message: Message, *, believed: bool) -> tuple[str, tuple[Part, ...]]:
     try:
         body = message.get_body(("plain", "html")) if isinstance(message, EmailMessage) else None
     except BROKEN:
         body = None
-    text = _words(body) if body is not None else ""
+    text = _words(body, believed=believed) if body is not None else ""
     return text, tuple(_attached(message, body))
 
 
-def _words(body: Any) -> str:
+def _words(body: Any, *, believed: bool) -> str:
+    html = body.get_content_type() == "text/html"
+    if not believed:
+        return "" if html else own(decoded(body)[:STRANGERS_CHARS])
     text = decoded(body)[:TEXT_CHARS]
-    return own(from_html(text) if body.get_content_type() == "text/html" else text)
+    return mended(own(from_html(text) if html else text))
 
 
 def decoded(part: Any) -> str:
@@ -202,7 +261,7 @@ def _numbered(part: Message, section: str, *, depth: int) -> Iterator[tuple[str,
 
 def _name(part: Message) -> str:
     try:
-        return str(part.get_filename() or "")
+        return mended(str(part.get_filename() or ""))
     except BROKEN:
         return ""
 

@@ -8,12 +8,29 @@ bears the name that the owner says the server uses.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-_COMMENT = re.compile(r"\((?:[^()\\]|\\.)*\)")
-_RESULT = re.compile(r"^([a-z0-9-]+)(?:/\d+)?\s*=\s*([a-z]+)\b(.*)$", re.IGNORECASE | re.DOTALL)
-_PROPERTY = re.compile(r'\b([a-z-]+)\s*\.\s*([a-z-]+)\s*=\s*("[^"]*"|[^\s;]+)', re.IGNORECASE)
-_PARTS = re.compile(r'((?:[^;"]|"[^"]*")*)(?:;|$)')
+from garra.core.value import frozen
+
+HEAD_CHARS = 8_000
+"""No server writes more of what it found."""
+_TOKEN = re.compile(r"""[^()\\";]+|\\.|[()\\";]""", re.DOTALL)
+_RESULT = re.compile(r"([a-z0-9-]+)(?:/1)?\s*=\s*([a-z]+)(?=\s|$)(.*)", re.IGNORECASE | re.DOTALL)
+_PROPERTY = re.compile(
+    r"(reason|(?:[a-z0-9-]+\s*\.\s*[a-z0-9_-]+))\s*=\s*(\"[^\"]*\"(?:@\S+)?|[^\s\"]+)(?=\s|$)", re.IGNORECASE
+)
+_UNDECIDED = frozenset({"pass", "none", "temperror", "permerror"})
+"""What DMARC may have found beside a signature that stands for itself; all else speaks against the sender."""
+
+
+@frozen
+class Finding:
+    """One method's result with its properties; `clear` is false where it says a thing twice."""
+
+    method: str
+    result: str
+    told: Mapping[str, str]
+    clear: bool
 
 
 def proven(domain: str, results: Sequence[str], receivers: Sequence[str]) -> str:
@@ -25,35 +42,76 @@ def proven(domain: str, results: Sequence[str], receivers: Sequence[str]) -> str
     name, findings = _read(results[0])
     if name not in receivers:
         return f"the topmost Authentication-Results is of {name[:80] or 'nobody'}"
-    if any(_shows(method, value, found, domain.lower()) for method, value, found in findings):
+    if findings is None:
+        return "the topmost Authentication-Results cannot be read for certain"
+    judged = {found.result for found in findings if found.method == "dmarc"}
+    if len(judged) > 1 or not judged <= _UNDECIDED:
+        return "DMARC did not pass"
+    if any(_shows(found, domain.lower()) for found in findings):
         return ""
     return "neither DMARC nor an aligned DKIM signature passed"
 
 
-def _read(header: str) -> tuple[str, list[tuple[str, str, dict[str, str]]]]:
-    """The server's name, and each method with its result and properties."""
-    text = " ".join(header.split())
-    while (bare := _COMMENT.sub(" ", text)) != text:
-        text = bare
-    first, *parts = [part.strip() for part in _PARTS.findall(text)]
-    found = []
-    for part in parts:
-        if match := _RESULT.match(part):
-            told = _PROPERTY.findall(match[3])
-            named = {f"{kind}.{name}".lower(): value.strip('"').lower().rstrip(".") for kind, name, value in told}
-            found.append((match[1].lower(), match[2].lower(), named))
-    return first.split(" ")[0].strip('"').lower(), found
+def _read(header: str) -> tuple[str, list[Finding] | None]:
+    """The server's name, and what it found; None where it says so in a way that can be read in two."""
+    parts = _parts(header) if len(header) <= HEAD_CHARS else None
+    if not parts:
+        return "", None
+    name, *version = parts[0].split()[:3] or [""]
+    found = [_finding(part) for part in parts[1:] if part]
+    sure = [one for one in found if one is not None]
+    return name.strip('"').lower(), sure if version in ([], ["1"]) and len(sure) == len(found) else None
 
 
-def _shows(method: str, result: str, named: dict[str, str], domain: str) -> bool:
-    if result != "pass":
+def _parts(text: str) -> list[str] | None:
+    """What semicolons part, without comments; None where a quote or a comment does not end, or ends twice."""
+    kept, depth, quoted = [""], 0, False
+    for token in _TOKEN.findall(text):
+        if depth or (token in "()" and not quoted):
+            depth += (token == "(") - (token == ")")
+            token = "" if depth else " "
+        elif token == '"':
+            quoted = not quoted
+        elif token == ";" and not quoted:
+            kept.append("")
+            continue
+        if depth < 0:
+            return None
+        kept[-1] += token
+    return None if depth or quoted else [part.strip() for part in kept]
+
+
+def _finding(part: str) -> Finding | None:
+    """One result; None for what may be one that counts, and cannot be read."""
+    match = _RESULT.fullmatch(part)
+    if match is None:
+        return None if part.lower().startswith(("dmarc", "dkim")) else Finding("none", "", {}, clear=True)
+    told: dict[str, str] = {}
+    clear = True
+    for key, value in _PROPERTY.findall(match[3]):
+        name = "".join(key.split()).lower()
+        clear = clear and name not in told
+        told[name] = value.strip('"').lower().rstrip(".")
+    return Finding(match[1].lower(), match[2].lower(), told, clear)
+
+
+def _shows(found: Finding, domain: str) -> bool:
+    if found.result != "pass" or not found.clear:
         return False
-    if method == "dmarc":
-        return _bare(named.get("header.from", "")) == domain
-    if method == "dkim":
-        signer = _bare(named.get("header.d") or named.get("header.i", ""))
-        return "." in signer and (domain == signer or domain.endswith(f".{signer}"))
+    told = found.told
+    if found.method == "dmarc":
+        return _bare(told.get("header.from", "")) == domain
+    if found.method == "dkim":
+        signer, named = _bare(told.get("header.d", "")), _bare(told.get("header.i", ""))
+        if signer and named and not _within(named, signer):
+            return False
+        signer = signer or named
+        return "." in signer and _within(domain, signer)
     return False
+
+
+def _within(domain: str, parent: str) -> bool:
+    return domain == parent or domain.endswith(f".{parent}")
 
 
 def _bare(value: str) -> str:

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any
 
-from garra.builtin.channels.email.codec import Place, Read, read, root
+from garra.builtin.channels.email.codec import Place, Read, known, read, root
 from garra.builtin.channels.email.letter import BROKEN, Letter
 from garra.builtin.channels.email.letter import read as parsed
 from garra.builtin.channels.email.mailbox import Facts, Mailbox, Raw
@@ -20,6 +20,8 @@ from garra.sdk.ports import Clock
 
 REMEMBERED = 1_000
 NOTES = 20
+READ_S = 20.0
+"""So long a mail may take to be read."""
 LATE_MS = 7 * 86_400_000
 """A mail may be so much older than its arrival, when a folder is numbered anew."""
 
@@ -121,7 +123,7 @@ class _Run:
             raw = await self._mail(uid) if uid <= here.uid else None
             if raw is None:
                 continue
-            letter, found = await asyncio.to_thread(self._event, raw)
+            letter, found = await self._read(raw)
             if letter is None or letter.id == old.id or 0 < letter.date_ms < old.at_ms - LATE_MS:
                 continue
             await self._store(letter, found)
@@ -132,7 +134,7 @@ class _Run:
         raw = await self._mail(uid)
         if raw is None:
             return here
-        letter, found = await asyncio.to_thread(self._event, raw)
+        letter, found = await self._read(raw)
         await self._store(letter, found)
         here = Position(here.validity, uid, raw.at_ms, letter.id if letter else "")
         await self.reader.cursor.set(here.text())
@@ -144,15 +146,22 @@ class _Run:
     async def _mail(self, uid: int) -> Raw | None:
         return await asyncio.to_thread(self.box.mail, uid, self.reader.own.room)
 
+    async def _read(self, raw: Raw) -> tuple[Letter | None, Read]:
+        """A mail that takes too long is recorded as such: those behind it do not wait for it."""
+        try:
+            async with asyncio.timeout(READ_S):
+                return await asyncio.to_thread(self._event, raw)
+        except TimeoutError:
+            return None, Read(Ignored(_unnamed(raw), None, "too-slow"))
+
     def _event(self, raw: Raw) -> tuple[Letter | None, Read]:
         """Blocks. A mail that cannot be taken apart is recorded as such, so that it stops nothing behind it."""
         reader = self.reader
         try:
-            letter = parsed(raw.data)
+            letter = parsed(raw.data, lambda letter: known(letter, reader.place))
             found = read(letter, reader.place, f"{self.facts.validity}.{raw.uid}", reader.clock.now_ms())
         except BROKEN:
-            named = f"none-{hashlib.sha256(raw.data).hexdigest()[:40]}"
-            return None, Read(Ignored(named, None, "malformed"))
+            return None, Read(Ignored(_unnamed(raw), None, "malformed"))
         return letter, found if raw.whole else _over(found, raw, reader.own.room)
 
     async def _store(self, letter: Letter | None, found: Read) -> None:
@@ -184,6 +193,10 @@ class _Run:
             quiet = await _readable(box.socket(), left)
         await asyncio.to_thread(box.awake)
         self.pulse.alive()
+
+
+def _unnamed(raw: Raw) -> str:
+    return f"none-{hashlib.sha256(raw.data).hexdigest()[:40]}"
 
 
 def _over(found: Read, raw: Raw, room: int) -> Read:

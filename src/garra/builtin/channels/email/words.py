@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html.parser import HTMLParser
+
+from garra.builtin.channels.email.markup import Tag, scan
 
 _INTRO = re.compile(
     r"^\s*(?:On\b.{4,200}\bwrote|Am\b.{4,200}\bschrieb\b.{0,120}|Le\b.{4,200}\ba écrit|El\b.{4,200}\bescribió"
     r"|Il\b.{4,200}\bha scritto|Em\b.{4,200}\bescreveu|Op\b.{4,200}\bschreef\b.{0,120}|W dniu\b.{4,200}\bnapisał.{0,3}"
-    r"|[^\n]*[\d@][^\n]{0,200}(?:\bwrote|写道))\s*[:：]\s*$",
+    r")\s*[:：]\s*$",
     re.IGNORECASE | re.DOTALL,
 )
+_SAID = re.compile(r"(?:\bwrote|写道)\s*[:：]\s*$", re.IGNORECASE)
+_WHO = re.compile(r"[\d@][^\n]{0,200}$")
 _RULE = re.compile(
     r"^\s*-{2,}\s*(?:Original Message|Ursprüngliche Nachricht|Message d'origine|Mensaje original|原始邮件)\s*-{2,}\s*$",
     re.IGNORECASE,
 )
+DEEPEST = 8
+"""What is quoted in what is quoted in … is marked so many times."""
 LINE = 400
 """No line of that kind is longer."""
 _LINE = re.compile(r"^\s*_{10,}\s*$")
@@ -67,9 +72,20 @@ def _introduced(lines: Sequence[str], at: int) -> int:
         last = lines[at + width - 1] if at + width <= len(lines) else ""
         if not last.strip() or len(last) > LINE:
             break
-        if _INTRO.match("\n".join(lines[at : at + width])):
+        if _intro("\n".join(lines[at : at + width])):
             return width
     return 0
+
+
+def _intro(text: str) -> bool:
+    """Whether it says that somebody wrote: in a known form, or behind a date or an address."""
+    if not text.rstrip().endswith((":", "：")):
+        return False
+    if _INTRO.match(text):
+        return True
+    said = _SAID.search(text)
+    head = text[: said.start()].lstrip() if said else "\n"
+    return "\n" not in head and _WHO.search(head) is not None
 
 
 def _outlook(lines: Sequence[str], at: int) -> bool:
@@ -80,91 +96,106 @@ def _outlook(lines: Sequence[str], at: int) -> bool:
 
 
 def from_html(markup: str) -> str:
-    """HTML as plain words; what it quotes gets `> ` before each line."""
+    """HTML as plain words; what it quotes gets `> ` before each line. It takes time in proportion to its length."""
     reader = _Reader()
-    reader.feed(markup)
-    reader.close()
+    for part in scan(markup):
+        reader.words(part) if isinstance(part, str) else reader.tag(part)
     return reader.text()
 
 
-class _Reader(HTMLParser):
+class _Reader:
     """Collects words by line. Nothing of it is trusted to be well formed."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
         self._lines: list[str] = []
-        self._line = ""
+        self._line: list[str] = []
+        self._full = False
         self._dropped = 0
         self._quoted = 0
         self._pre = 0
         self._href = ""
+        self._link_at = 0
         self._divs: list[bool] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        named = {key: value or "" for key, value in attrs}
-        if tag in _DROPPED:
-            self._dropped += 1
-        elif tag == "br":
-            self._end()
-        elif tag == "li":
-            self._break()
-            self._line = "- "
-        elif tag == "a":
-            self._href = named.get("href", "")
-        elif tag in _BLOCKS or tag == "blockquote":
-            self._block(tag, named)
+    def tag(self, tag: Tag) -> None:
+        if tag.closes:
+            self._close(tag.name)
+        else:
+            self._open(tag)
 
-    def _block(self, tag: str, named: dict[str, str]) -> None:
+    def _open(self, tag: Tag) -> None:
+        name = tag.name
+        if name in _DROPPED:
+            self._dropped += 1
+        elif name == "br":
+            self._end()
+        elif name == "li":
+            self._break()
+            self._say("- ")
+        elif name == "a":
+            self._href, self._link_at = tag.attributes().get("href", ""), len(self._line)
+        elif name in _BLOCKS or name == "blockquote":
+            self._block(tag)
+
+    def _block(self, tag: Tag) -> None:
         self._break()
-        quotes = tag == "blockquote"
-        if tag == "div":
+        quotes = tag.name == "blockquote"
+        if tag.name == "div":
+            named = tag.attributes()
             quotes = bool(_QUOTES.search(f"{named.get('class', '')} {named.get('id', '')}"))
             self._divs.append(quotes)
         self._quoted += quotes
-        self._pre += tag == "pre"
+        self._pre += tag.name == "pre"
 
-    def handle_endtag(self, tag: str) -> None:
-        if tag in _DROPPED:
+    def _close(self, name: str) -> None:
+        if name in _DROPPED:
             self._dropped = max(0, self._dropped - 1)
-        elif tag == "a":
+        elif name == "a":
             self._link()
-        elif tag in {"td", "th"}:
-            self._line += " "
-        elif tag in _BLOCKS or tag in {"blockquote", "li"}:
+        elif name in {"td", "th"}:
+            self._say(" ")
+        elif name in _BLOCKS or name in {"blockquote", "li"}:
             self._break()
-            quoted = tag == "blockquote" or (tag == "div" and bool(self._divs) and self._divs.pop())
+            quoted = name == "blockquote" or (name == "div" and bool(self._divs) and self._divs.pop())
             self._quoted = max(0, self._quoted - quoted)
-            self._pre = max(0, self._pre - (tag == "pre"))
-            if tag == "p":
+            self._pre = max(0, self._pre - (name == "pre"))
+            if name == "p":
                 self._lines.append("")
 
-    def handle_data(self, data: str) -> None:
+    def words(self, said: str) -> None:
         if self._dropped:
             return
         if self._pre:
-            first, *more = data.split("\n")
-            self._line += first
+            first, *more = said.split("\n")
+            self._say(first)
             for line in more:
                 self._end()
-                self._line = line
+                self._say(line)
             return
-        words = " ".join(data.split())
-        lead = " " if data[:1].isspace() and self._line and not self._line.endswith(" ") else ""
-        self._line += lead + words + (" " if words and data[-1:].isspace() else "")
+        words = " ".join(said.split())
+        begun = bool(self._line) and not self._line[-1].endswith(" ")
+        lead = " " if said[:1].isspace() and begun else ""
+        self._say(lead + words + (" " if words and said[-1:].isspace() else ""))
+
+    def _say(self, piece: str) -> None:
+        if piece:
+            self._line.append(piece)
+            self._full = self._full or not piece.isspace()
 
     def _link(self) -> None:
         href, self._href = self._href, ""
-        if href.startswith(("http://", "https://")) and href.rstrip("/") not in self._line:
-            self._line += f" ({href})"
+        if href.startswith(("http://", "https://")) and href.rstrip("/") not in "".join(self._line[self._link_at :]):
+            self._say(f" ({href})")
 
     def _break(self) -> None:
-        if self._line.strip():
+        if self._full:
             self._end()
 
     def _end(self) -> None:
-        line = self._line if self._pre else self._line.strip()
-        self._lines.append("> " * self._quoted + line if line or self._quoted else "")
-        self._line = ""
+        line = "".join(self._line)
+        line = line if self._pre else line.strip()
+        self._lines.append("> " * min(self._quoted, DEEPEST) + line if line or self._quoted else "")
+        self._line, self._full, self._link_at = [], False, 0
 
     def text(self) -> str:
         self._break()
