@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,3 +126,23 @@ async def test_a_token_that_a_platform_repeats_is_told_and_kept_nowhere(tmp_path
         kept = b"".join(file.read_bytes() for file in program.state.glob("state.db*"))
         assert telegram.token not in "".join([shown, logged(program), *stories])
         assert telegram.token.encode() not in kept
+
+
+async def test_a_strangers_flood_neither_fills_the_disk_nor_reaches_the_owner(tmp_path: Path) -> None:
+    async with chat(tmp_path) as here:
+        for number in range(3_000):
+            here.telegram.say(666, f"spam-{number} " + "x" * 3_000)
+        for number in range(3_000):
+            here.telegram.say(10_000 + number, "spam-x")
+        await here.answered(here.telegram, "the owner")
+        query = "SELECT count(*), sum(body LIKE '%spam-%' AND state='done') FROM inbox WHERE channel='telegram'"
+        await until(lambda: not _row(here.program.state, "SELECT count(*) FROM inbox WHERE state='pending'")[0])
+        stored, readable = _row(here.program.state, query)
+        assert (stored <= 201 * 2, readable) == (True, 0)
+        assert all("666" not in said for said in here.telegram.shown(OWNER))
+
+
+def _row(state: Path, query: str) -> Sequence[Any]:
+    with closing(sqlite3.connect(f"file:{state / 'state.db'}?mode=ro", uri=True)) as database:
+        found: Sequence[Any] = database.execute(query).fetchone()
+        return found
