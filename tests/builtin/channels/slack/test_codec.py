@@ -39,6 +39,61 @@ def threaded(ts: str) -> Address:
     return Address("slack", "default", "C024BE91L", "channel", ts, team="T123ABC456")
 
 
+T = "T123ABC456"
+SAID = {"type": "message", "user": "U42", "text": "x", "ts": "1736207085.539649", "channel": "D1", "channel_type": "im"}
+
+
+def author(said: dict[str, Any], **payload: Any) -> str:
+    found = Reader("default", ME).read("events_api", {"event_id": "E1", **payload, "event": {**SAID, **said}}, FACTS)
+    assert isinstance(found, Inbound)
+    assert found.sender.name == ("" if "/" in found.sender.id else "Ann")
+    assert not found.own
+    return found.sender.id
+
+
+FACTS = Facts("im", "Ann", "ann")
+
+
+def test_an_id_is_one_of_its_workspace_alone() -> None:
+    assert author({}) == author({"team": T, "user_team": T, "source_team": T}, team_id=T) == "U42"
+    for key in ("team", "user_team", "source_team"):
+        assert author({"team": T, key: "T2"}, team_id=T) == "T2/U42"
+        assert author({key: "T2", "user": ME.user}) == f"T2/{ME.user}"
+    edit = {"message": {**SAID, "edited": {"ts": "1736207086.000100"}}, "subtype": "message_changed", "user_team": "T2"}
+    assert author(edit) == "T2/U42"
+    joined = {"type": "member_joined_channel", "team": "T2"}
+    assert author(joined) == "T2/U42"
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        ("events_api", {"team_id": "T2", "event_id": "E1", "event": SAID}),
+        ("events_api", {"team_id": T, "context_team_id": "T2", "event_id": "E1", "event": SAID}),
+        ("events_api", {"team_id": T, "authorizations": [{"team_id": "T2"}], "event_id": "E1", "event": SAID}),
+        ("slash_commands", {"team_id": "T2", "command": "/garra", "user_id": "U42", "channel_id": "D1", "text": "x"}),
+        ("interactive", {"team": {"id": "T2"}, "type": "block_actions", "user": {"id": "U42"}}),
+    ],
+)
+def test_what_is_for_another_workspace_is_not_heard(kind: str, payload: dict[str, Any]) -> None:
+    found = Reader("default", ME).read(kind, payload, FACTS)
+    assert isinstance(found, Ignored)
+    assert found.reason == "another-workspace"
+
+
+def test_a_shared_channel_of_another_workspace_is_heard_through_ours() -> None:
+    assert author({"team": T}, team_id="T2", authorizations=[{"team_id": "T2"}, {"team_id": T}]) == "U42"
+    assert author({"team": T}, team_id="T2", context_team_id=T) == "U42"
+
+
+def test_who_presses_a_button_is_of_a_workspace_too() -> None:
+    kind, payload = envelope("button")
+    for team, name in ((T, ""), ("T2", "T2/")):
+        found = Reader("default", ME).read(kind, {**payload, "user": {**payload["user"], "team_id": team}}, FACTS)
+        assert isinstance(found, Inbound)
+        assert found.sender.id == name + payload["user"]["id"]
+
+
 SEEN: dict[str, dict[str, Any]] = {
     "direct_text": {"id": "1736207085.539649", "event": "message", "address": DIRECT, "text": "¿Qué tal? :wave:",
                     "mentioned": False, "timestamp": 1_736_207_085_539, "own": False},

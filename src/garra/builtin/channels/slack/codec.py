@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from garra.builtin.channels.slack import teams
 from garra.builtin.channels.slack.emoji import shown
 from garra.builtin.channels.slack.position import ms
 from garra.builtin.channels.slack.spoken import media, mentions, words
@@ -49,6 +50,8 @@ class Reader:
     def read(self, kind: str, payload: Any, facts: Facts) -> Inbound | Ignored:
         """One envelope; what is unknown or misshapen is Ignored, so that it stops nothing behind it."""
         try:
+            if not teams.ours(kind, payload, self.me.team):
+                return self._null(payload, "another-workspace")
             match kind:
                 case "events_api":
                     return self._event(payload, payload["event"], facts)
@@ -71,7 +74,7 @@ class Reader:
             case "reaction_added" | "reaction_removed":
                 return self._reaction(payload, event, facts)
             case "member_joined_channel" | "member_left_channel":
-                data = ("joined:" if "joined" in event["type"] else "left:") + person(event["user"])
+                data = ("joined:" if "joined" in event["type"] else "left:") + self._person(event["user"], event)
                 return self._happened("membership", payload, event, facts, data=data)
         return self._null(payload, "ingest-null")
 
@@ -118,7 +121,7 @@ class Reader:
 
     def _edited(self, payload: Mapping[str, Any], event: Mapping[str, Any], facts: Facts) -> Inbound | Ignored:
         """Slack also calls it a change when a preview has been made; then nobody has changed a word."""
-        said = {**event["message"], "channel_type": event.get("channel_type")}
+        said = {**teams.told(event), **event["message"], "channel_type": event.get("channel_type")}
         address = self.address(event["channel"], said, facts)
         changed = str((said.get("edited") or {}).get("ts") or "")
         before = (event.get("previous_message") or {}).get("edited") or {}
@@ -130,7 +133,7 @@ class Reader:
     def _happened(
         self, kind: EventKind, payload: Mapping[str, Any], event: Mapping[str, Any], facts: Facts, **more: Any
     ) -> Inbound:
-        sender = Sender(person(event["user"]), facts.name, facts.handle) if event.get("user") else Sender("")
+        sender = self._who(event["user"], event, facts) if event.get("user") else Sender("")
         address = self.address(event["channel"], {**event, "thread_ts": ""}, facts)
         when = ms(str(event.get("event_ts") or ""))
         return Inbound(str(payload["event_id"]), kind, address, sender, "", when, raw=untold(payload), **more)
@@ -144,7 +147,7 @@ class Reader:
         if self.reactions == "off" or (self.reactions == "own" and event.get("item_user") != self.me.user):
             return self._null(payload, "reaction-not-wanted", self.address(item["channel"], {}, facts))
         data = shown(str(event["reaction"])) if event["type"].endswith("added") else ""
-        own = event["user"] == self.me.user
+        own = self._person(event["user"], event) == self.me.user
         return self._happened("reaction", payload, flat, facts, data=data, reply_to=_ts(item["ts"]), own=own)
 
     def _button(self, payload: Mapping[str, Any], facts: Facts) -> Inbound | Ignored:
@@ -153,7 +156,8 @@ class Reader:
             return self._null(payload, "ingest-null")
         message, user = payload["message"], payload["user"]
         where = {"thread_ts": message.get("thread_ts"), "ts": message["ts"]}
-        sender = Sender(person(user["id"]), facts.name or str(user.get("name") or ""), str(user.get("username") or ""))
+        known = Facts("", facts.name or str(user.get("name") or ""), str(user.get("username") or ""))
+        sender = self._who(user["id"], {"team": user.get("team_id")}, known)
         return Inbound(
             f"button:{_ts(message['ts'])}:{_ts(action['action_ts'])}",
             "button",
@@ -182,13 +186,24 @@ class Reader:
 
     def _own(self, said: Mapping[str, Any]) -> bool:
         by_bot = bool(self.me.bot) and said.get("bot_id") == self.me.bot
-        return by_bot or said.get("user") == self.me.user
+        return not teams.foreign(said, self.me.team) and (by_bot or said.get("user") == self.me.user)
+
+    def _person(self, user: Any, said: Mapping[str, Any]) -> str:
+        """A person's id. An id is one of its workspace alone: one of another has the workspace before it."""
+        team = teams.foreign(said, self.me.team)
+        return f"{_id(team)}/{person(user)}" if team else person(user)
+
+    def _who(self, user: Any, said: Mapping[str, Any], facts: Facts, *, is_bot: bool = False) -> Sender:
+        """Names are looked up in our workspace, so somebody of another has none."""
+        found = self._person(user, said)
+        named = Facts() if "/" in found else facts
+        return Sender(found, named.name, named.handle, is_bot)
 
     def _sender(self, said: Mapping[str, Any], facts: Facts) -> Sender:
         """Who wrote. An app that posts under a name of its choice is no user: its id says so."""
         bot = said.get("bot_id")
         if said.get("user"):
-            return Sender(person(said["user"]), facts.name, facts.handle, bool(bot))
+            return self._who(said["user"], said, facts, is_bot=bool(bot))
         return Sender(f"bot:{_id(bot)}", str(said.get("username") or ""), is_bot=True)
 
 
