@@ -112,13 +112,22 @@ def test_what_says_nothing_is_ignored_with_a_reason(name: str) -> None:
     assert event.id == f"update:{update(name)['update_id']}"
 
 
-@pytest.mark.parametrize("odd", ["1001", " 10_01 ", "١٠٠١", 1001.0, True, None, [1001]])
+@pytest.mark.parametrize("odd", ["1001", " 10_01 ", "١٠٠١", 1001.0, True, None, [1001], 0, -1001])
 def test_a_user_id_that_is_no_number_lets_nobody_in(odd: object) -> None:
     given = update("direct_text")
     given["message"]["from"]["id"] = odd
     event = Reader("default", ME).read(given)
     assert isinstance(event, Ignored)
     assert event.reason == "malformed"
+
+
+@pytest.mark.parametrize("said", [{"sender_chat": {"id": -100123, "title": "Lab"}}, {"from": None}])
+def test_in_a_private_chat_nobody_but_a_user_is_somebody(said: dict[str, object]) -> None:
+    given = update("direct_text")
+    given["message"].update(said)
+    event = Reader("default", ME).read(given)
+    assert isinstance(event, Inbound)
+    assert event.sender.id == ""
 
 
 def test_every_recorded_update_is_looked_at() -> None:

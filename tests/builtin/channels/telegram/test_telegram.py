@@ -223,7 +223,7 @@ async def test_a_group_that_became_a_supergroup_is_found_again(place: Place) -> 
 
 async def test_where_a_group_moved_to_is_known_after_a_restart_too(place: Place) -> None:
     cursor, heard = MemoryCursor(), Heard()
-    notice = {**place.server.message(-6, ""), "migrate_to_chat_id": -1006}
+    notice = {**place.server.message(1001, ""), "migrate_to_chat_id": -1006}
     notice["chat"] = {"id": -6, "type": "group", "title": "Lab"}
     place.server.fail("sendMessage", Fault(400, "Bad Request: group chat was upgraded", migrate_to=-1005))
     before = place.channel(cursor)

@@ -141,7 +141,7 @@ class Reader:
         """`data` is the emojis that are new, empty when one was taken back."""
         before = {_emoji(one) for one in body.get("old_reaction") or ()}
         new = [emoji for one in body.get("new_reaction") or () if (emoji := _emoji(one)) not in before]
-        sender = _user(body["user"]) if body.get("user") else _chat(body.get("actor_chat") or {})
+        sender = _sender({"chat": body["chat"], "from": body.get("user"), "sender_chat": body.get("actor_chat")})
         return Inbound(
             f"update:{update['update_id']}",
             "reaction",
@@ -168,10 +168,15 @@ SERVICE = frozenset(
 
 
 def _sender(message: Mapping[str, Any]) -> Sender:
-    """Who wrote. A chat that speaks as itself (a channel, an anonymous admin) is no user: its id says so."""
+    """Who wrote. A chat that speaks as itself (a channel, an anonymous admin) is no user: its id says so. In a private
+    chat there is nobody but a user.
+    """
+    private = message["chat"].get("type") == "private"
     if behind := message.get("sender_chat"):
-        return _chat(behind)
-    return _user(message["from"]) if message.get("from") else _chat(message["chat"])
+        return Sender("") if private else _chat(behind)
+    if message.get("from"):
+        return _user(message["from"])
+    return Sender("") if private else _chat(message["chat"])
 
 
 def _user(user: Mapping[str, Any]) -> Sender:
@@ -180,8 +185,8 @@ def _user(user: Mapping[str, Any]) -> Sender:
 
 
 def _person(number: Any) -> str:
-    """A user's id. Telegram sends a number; a text that only reads like one lets nobody in."""
-    if type(number) is not int:
+    """A user's id. Telegram sends a number above zero; a text that only reads like one lets nobody in, nor a chat's."""
+    if type(number) is not int or number <= 0:
         raise TypeError(f"{number!r} is no user id")
     return str(number)
 
