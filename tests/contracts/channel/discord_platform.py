@@ -69,6 +69,11 @@ class DiscordPlatform:
         sent = {"id": ODD, "filename": ODD, "url": ODD, "content_type": ODD, "size": 10**30}
         self.server.push("MESSAGE_CREATE", {**said, "id": self.server.id(), "attachments": [sent]})
         self.server.push(ODD, {ODD: ODD})
+        rooms = [{"id": ODD, "type": ODD, "name": ODD}, None]
+        self.server.push("GUILD_CREATE", {"id": ODD, "channels": rooms, "threads": None, "members": [None]})
+        self.server.push("GUILD_CREATE", {"id": ODD, "channels": 7})
+        self.server.push("THREAD_LIST_SYNC", {"threads": 7})
+        self.server.push("GUILD_MEMBER_UPDATE", {"user": {"id": self.server.bot}, "roles": 7})
 
     async def shown(self, user: str) -> list[str]:
         return self.server.shown(self.server.dm(user))

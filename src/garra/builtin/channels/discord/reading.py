@@ -175,7 +175,7 @@ class Reading:
     async def _catch_up(self, chat: str, last: Last) -> None:
         parts = self._parts
         async for message in missed.said(parts.world, parts.api, chat, last, now_ms=parts.ports.clock.now_ms()):
-            await self._store("MESSAGE_CREATE", message, f"message:{message['id']}")
+            await self._store("MESSAGE_CREATE", message, f"message:{message.get('id')}")
 
     async def _store(self, name: str, body: Any, mark: str) -> None:
         parts = self._parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from garra.builtin.channels.discord.api import Api, Refused
@@ -23,6 +24,10 @@ class World:
 
     def told(self, name: str, body: Mapping[str, Any]) -> None:
         """Learn from an event; what is misshapen teaches nothing."""
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            self._told(name, body)
+
+    def _told(self, name: str, body: Mapping[str, Any]) -> None:
         match name:
             case "GUILD_CREATE":
                 self._server(body)
