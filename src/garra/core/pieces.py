@@ -143,6 +143,8 @@ def _text(block: Block, fits: Callable[[Block], bool], most: int, *, first: bool
     text = words(block.spans)
     room = _most(min(len(text), most), lambda at: fits(replace(block, spans=divide(block.spans, at)[0])))
     at = _place(block.spans, text, room)
+    while at and not fits(replace(block, spans=strip(divide(block.spans, at)[0]))):
+        at = _place(block.spans, text, at - 1)  # a mark that a space held back is written once the space is gone
     if not at and not first:
         return ()
     head, tail = divide(block.spans, at or max(room, 1))

@@ -76,6 +76,11 @@ def test_pieces_are_whole_in_order_and_fit(text: str) -> None:
 
 
 @settings(max_examples=60, deadline=None)
+@example(
+    "- word [a label](https://e.org/a_(b)?c=1&d=2) **un 👩\u200d👩\u200d👧\u200d👦 1. x https://e.org/x_y*z*\n",
+    "chars",
+    64,
+)
 @given(ANSWERS, st.sampled_from(["chars", "utf16", "bytes"]), st.integers(64, 400))
 def test_every_format_keeps_to_every_unit(text: str, unit: markup.Unit, limit: int) -> None:
     document = READER.read(text)
