@@ -21,6 +21,7 @@ from garra.runs.run import Turn
 from garra.sdk.channel import Inbound
 from garra.sdk.model import Level
 from garra.turns.gate import Judged, line
+from garra.turns.parts import ReplyMode
 
 QUOTED: Final = 500
 """Characters of an answered message that the model is shown."""
@@ -164,3 +165,9 @@ def provenance(spoken: Sequence[Spoken]) -> dict[str, Any]:
             for each in spoken
         ],
     }
+
+
+def reply_mode(value: object) -> ReplyMode:
+    """What a session says of replies; anything else is as configured."""
+    modes: dict[object, ReplyMode] = {"off": "off", "first": "first", "all": "all"}
+    return modes.get(value, "")

@@ -28,7 +28,7 @@ from garra.turns.bursts import Burst, Bursts
 from garra.turns.commands import Given, refusal
 from garra.turns.gate import Gate, Judged, line
 from garra.turns.histories import Histories
-from garra.turns.parts import Asked, Ports, ReplyMode
+from garra.turns.parts import Asked, Ports
 from garra.turns.queueing import quiet_s, settings
 from garra.turns.recovery import Found, standing
 from garra.turns.routes import Routes, lane, spot
@@ -292,7 +292,7 @@ class Kernel:
         session = await self._ports.sessions.get(spoken.routes[0].key)
         extra = session.extra if session else {}
         verbose = (session.verbose if session else None) or ""
-        return Asked(spoken.event.address, spoken.event.id, reply_mode(extra.get("replyToMode")), verbose)
+        return Asked(spoken.event.address, spoken.event.id, ask.reply_mode(extra.get("replyToMode")), verbose)
 
     async def _activation(self, event: Inbound) -> object:
         session = await self._ports.sessions.get(self.routes.find(spot(event)).key)
@@ -393,8 +393,3 @@ def _abandon(burst: Burst[Spoken, Outcome], error: BaseException) -> None:
     elif not burst.result.done():
         burst.result.set_exception(Unavailable(FAULT, retryable=True))
         burst.result.exception()  # there may be no others
-
-
-def reply_mode(value: object) -> ReplyMode:
-    modes: dict[object, ReplyMode] = {"off": "off", "first": "first", "all": "all"}
-    return modes.get(value, "")
