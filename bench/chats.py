@@ -32,6 +32,8 @@ TIMES = 5
 """So often the others talk by themselves, and so often beside those."""
 WAITING = 100
 """Messages behind the hung one in its chat."""
+SETTLE_S = 2.0
+"""Until those are taken in: what is looked at is a chat that hangs, not a burst."""
 BULK, EACH, FILLED = 100_000, 5, 250
 """Bytes of a tool's result, how many turns a conversation has of them, and how many are made before it counts."""
 
@@ -146,6 +148,7 @@ async def _beside(process: Process) -> Row:
     for _ in range(TIMES):
         await alone.talk(process)
         await _ask({"hung": ["sleep:3600", *(f"waiting {number}" for number in range(WAITING))]}, answer="")
+        await asyncio.sleep(SETTLE_S)
         talk = _ask(_texts(["huge"], ROUNDS), turns=True, pause_s=PAUSE_S)
         told, _ = await asyncio.gather(talk, beside.talk(process))
         huge += told["answered_s"]

@@ -34,3 +34,27 @@ print(all(start <= place < end for place in places))
 def test_all_threads_take_from_one_heap(how: str, one: str) -> None:
     told = subprocess.run([sys.executable, "-c", CHILD, how], capture_output=True, text=True, check=True, timeout=20)
     assert told.stdout.strip() == one
+
+
+HOLES = """
+import resource
+from pathlib import Path
+from garra.io import heap
+
+def rss() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+heap.gather()
+blocks = [bytes(2000) for _ in range(30_000)]
+kept = blocks[::100]
+del blocks
+before = rss()
+heap.trim()
+print(before - rss() > 30_000_000)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives back what is free in the middle")
+def test_what_is_free_between_what_is_kept_goes_back_to_the_system() -> None:
+    told = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True, timeout=20)
+    assert told.stdout.strip() == "True"

@@ -19,6 +19,7 @@ from garra import __version__
 from garra.app import logbook
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
+from garra.app.tidy import Tidy
 from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
@@ -164,6 +165,7 @@ class _Resident:
             self._greet(host, house, gateway, registry)
         self._announce(gateway, trace, sockets[0].getsockname(), spare)
         found.spawn(self._prepare(house), "model family")
+        found.spawn(Tidy(house.runs, self.clock).run(), "memory given back")
 
     def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:
         """The listening sockets; none where the door would stand open."""

@@ -20,3 +20,12 @@ def gather() -> None:
     if mallopt is not None:
         mallopt(ARENA_MAX, 1)
         mallopt(TRIM_THRESHOLD, TRIM_BYTES)
+
+
+def trim() -> None:
+    """Give back to the system what is free in the middle of the heap as well. It may take milliseconds: in a thread.
+    Elsewhere than on glibc nothing happens.
+    """
+    given_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if given_back is not None:
+        given_back(0)
