@@ -227,6 +227,8 @@ def _whole(messages: Iterable[Message]) -> list[Message]:
 
 def _shown_once(platform: Platform, row: OutboxRow) -> None:
     shown = [each for each in platform.shown if each.key == row.key]
+    if row.draft.purpose == "notice" and row.state == "sent" and shown:
+        return  # a word to the owner is rather told twice than not at all
     if len(shown) > 1:
         raise Broken(f"{row.key} was shown {len(shown)} times ({row.state})")
     if row.state == "dead" or (row.state == "unsure" and platform.plan.idempotent):

@@ -195,6 +195,16 @@ async def test_a_restart_doubts_what_was_being_sent(db: Database, box: Outbox, t
     assert await texts(again) == ["hi", "hi", "hi"]
 
 
+async def test_a_word_to_the_owner_that_may_have_arrived_is_told_again_after_a_restart(
+    db: Database, box: Outbox, time: ManualClock
+) -> None:
+    await box.put([plain_draft("n", address(), "something went wrong", purpose="notice")])
+    await box.claim(await box.heads("test", "main"))
+    again = Outbox(db, time)
+    assert await again.recover("test", "main", idempotent=False) == []
+    assert [row.key for row in await again.heads("test", "main")] == ["n"]
+
+
 async def test_the_owner_retries_or_drops(box: Outbox) -> None:
     await box.put([plain_draft("a", address(), "hi", purpose="send")])
     with pytest.raises(Conflict):

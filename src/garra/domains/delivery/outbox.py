@@ -125,14 +125,18 @@ class Outbox:
         await self._change("release", row.key, due=due, reason="the platform wants a pause")
 
     async def recover(self, channel: str, account: str, *, idempotent: bool) -> list[OutboxRow]:
-        """What a restart makes of messages that were in the middle of being sent. Gives those that are now unsure."""
+        """What a restart makes of messages that were in the middle of being sent. Gives those that are now unsure.
+
+        A word to the owner is sent again: told twice is better than not at all.
+        """
         now = self._clock.now_ms()
 
         def work(connection: Connection) -> list[OutboxRow]:
             halted = [read(row) for row in connection.execute(_HALTED, (channel, account))]
             moved = []
             for row in halted:
-                state = resumed(row.state, idempotent=idempotent or bool(row.draft.edits))
+                again = idempotent or bool(row.draft.edits) or row.draft.purpose == "notice"
+                state = resumed(row.state, idempotent=again)
                 if state != row.state:
                     change: OutboxMove = (
                         "doubt" if state == "unsure" else "retry" if row.state == "unsure" else "release"
