@@ -25,8 +25,8 @@ from garra.domains.sessions.session import PREVIEW, Session, entry_json, headlin
 from garra.domains.sessions.transcript import Transcript
 from garra.io.store.db import Database
 from garra.io.store.lines import Lines
-from garra.sdk.kept import Kept
 from garra.sdk.ports import Clock
+from garra.sdk.recent import Recent
 
 __all__ = ["BORN", "Page", "Query", "Session", "Sessions", "Transcript", "entry_json"]
 
@@ -62,7 +62,7 @@ class Sessions:
         self._new_id = new_id
         self._registry = Registry(db, root, clock)
         self._lines = lines or Lines()
-        self._open: Kept[str, Transcript] = Kept(open_bytes)
+        self._open: Recent[str, Transcript] = Recent(open_bytes)
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         self._ready = False

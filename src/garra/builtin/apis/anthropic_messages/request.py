@@ -10,8 +10,8 @@ from typing import Any
 from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
 from garra.core.value import frozen
 from garra.sdk.encoding import encoded
-from garra.sdk.kept import Kept
 from garra.sdk.model import Level, Model, ModelRequest, ToolSpec
+from garra.sdk.recent import Recent
 
 OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
 REDACTED = "redacted:"
@@ -36,7 +36,7 @@ class Writer:
     """Writes request bodies; about `room` bytes of histories are remembered, the sessions used last."""
 
     def __init__(self, room: int = 8 << 20) -> None:
-        self._written: Kept[tuple[str, str], _Written] = Kept(room)
+        self._written: Recent[tuple[str, str], _Written] = Recent(room)
 
     def body(self, request: ModelRequest, thinking: str) -> bytes:
         """The body of `request`; `thinking` is the style of the switch: `adaptive`, `enabled` or empty."""

@@ -10,8 +10,8 @@ from garra.builtin.apis.openai_completions.dialect import Dialect, reasoning
 from garra.core.messages import Assistant, Content, Image, Message, Text, Thinking, ToolResult, User
 from garra.core.value import frozen
 from garra.sdk.encoding import encoded
-from garra.sdk.kept import Kept
 from garra.sdk.model import ModelRequest, ToolSpec
+from garra.sdk.recent import Recent
 
 OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
 """Marks a user message that holds context and no words of a person, as the original marks it."""
@@ -36,7 +36,7 @@ class Writer:
     """
 
     def __init__(self, room: int = 8 << 20) -> None:
-        self._written: Kept[_Key, _Written] = Kept(room)
+        self._written: Recent[_Key, _Written] = Recent(room)
 
     def body(self, request: ModelRequest, dialect: Dialect) -> bytes:
         """The body of `request`; `messages` come last in it, so that it grows only at its end."""

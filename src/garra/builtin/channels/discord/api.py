@@ -11,6 +11,7 @@ from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
 from garra.core.value import frozen
 from garra.sdk.encoding import encoded, parsed
+from garra.sdk.fetching import bounded
 from garra.sdk.ports import DIRECT, Clock, Http, Via
 
 AGENT = "DiscordBot (garra, 1.0)"
@@ -78,16 +79,12 @@ class Api:
             raise self._lost(f"{method} {_shown(path)}", fault) from None
 
     async def download(self, url: str, limit: int) -> AsyncIterator[bytes]:
-        """The bytes of an attachment: no credential goes with it. Raises Refused (413: more than `limit`)."""
-        got = 0
+        """The bytes of an attachment: no credential goes with it. Raises Refused, SendFailed `too_large`."""
         try:
             async with self._http.stream("GET", url, timeout=60.0, via=self._via) as answer:
                 if answer.status != 200:
                     raise Refused("file", f"answered {answer.status}", answer.status)
-                async for chunk in answer.chunks():
-                    got += len(chunk)
-                    if got > limit:
-                        raise Refused("file", f"it is over {limit} bytes", 413)
+                async for chunk in bounded(answer.chunks(), limit):
                     yield chunk
         except Unavailable as fault:
             raise self._lost("file", fault) from None

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
 from garra.sdk.encoding import encoded, parsed
+from garra.sdk.fetching import bounded
 from garra.sdk.ports import DIRECT, Http, Via
 
 V3 = "/_matrix/client/v3"
@@ -62,7 +63,7 @@ class Api:
         return str(found.get("content_uri") or "")
 
     async def download(self, mxc: str, limit: int) -> AsyncIterator[bytes]:
-        """The bytes behind an mxc address, at most `limit`. Raises Refused (413: more than that)."""
+        """The bytes behind an mxc address, at most `limit`. Raises Refused, SendFailed `too_large`."""
         place = "/".join(quote(part, safe="") for part in mxc.removeprefix("mxc://").split("/", 1))
         try:
             async for chunk in self._file(f"/_matrix/client/v1/media/download/{place}", limit):
@@ -75,17 +76,13 @@ class Api:
                 yield chunk
 
     async def _file(self, path: str, limit: int) -> AsyncIterator[bytes]:
-        got = 0
         try:
             async with self._http.stream(
                 "GET", self._root + path, headers=self._headers(), timeout=60.0, via=self._via
             ) as answer:
                 if answer.status != 200:
                     result("file", answer.status, await answer.read(1 << 20))
-                async for chunk in answer.chunks():
-                    got += len(chunk)
-                    if got > limit:
-                        raise Refused("file", f"it is over {limit} bytes", 413)
+                async for chunk in bounded(answer.chunks(), limit):
                     yield chunk
         except Unavailable as fault:
             raise self._lost("file", fault) from None

@@ -9,6 +9,7 @@ from urllib.parse import quote_from_bytes, quote_plus, urlsplit
 from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
 from garra.sdk.encoding import encoded, parsed
+from garra.sdk.fetching import bounded
 from garra.sdk.ports import DIRECT, Http, Via
 
 _ANSWER = 16 << 20
@@ -64,20 +65,18 @@ class Api:
             raise self._lost("upload", fault) from None
 
     async def download(self, url: str, limit: int) -> AsyncIterator[bytes]:
-        """The bytes of a file, with the bot's credential, which only Slack's own hosts see. Raises Refused (413: more
-        than `limit`).
+        """The bytes of a file, with the bot's credential, which only Slack's own hosts see.
+
+        Raises Refused, SendFailed `too_large`.
         """
-        headers, got = {"authorization": f"Bearer {self._bot.reveal()}"}, 0
+        headers = {"authorization": f"Bearer {self._bot.reveal()}"}
         try:
             async with self._http.stream("GET", self.own(url), headers=headers, timeout=60.0, via=self._via) as answer:
                 if answer.status != 200:
                     raise Refused("file", f"answered {answer.status}", status=answer.status)
                 if answer.headers.get("content-type", "").startswith("text/html") and not url.endswith(".html"):
                     raise Refused("file", "asks for a login instead: the app needs the scope files:read", status=403)
-                async for chunk in answer.chunks():
-                    got += len(chunk)
-                    if got > limit:
-                        raise Refused("file", f"it is over {limit} bytes", status=413)
+                async for chunk in bounded(answer.chunks(), limit):
                     yield chunk
         except Unavailable as fault:
             raise self._lost("file", fault) from None

@@ -11,6 +11,7 @@ from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
 from garra.core.value import frozen
 from garra.sdk.encoding import encoded, parsed
+from garra.sdk.fetching import bounded
 from garra.sdk.ports import DIRECT, Http, Via
 
 ROOT = "https://api.telegram.org"
@@ -75,17 +76,13 @@ class Api:
             raise
 
     async def download(self, file_path: str, limit: int) -> AsyncIterator[bytes]:
-        """The bytes of a file, as getFile told its path. Raises Refused (413: more than `limit`)."""
+        """The bytes of a file, as getFile told its path. Raises Refused, SendFailed `too_large`."""
         url = f"{self.root}/file/bot{self._token.reveal()}/{file_path}"
-        got = 0
         try:
             async with self._http.stream("GET", url, timeout=60.0, via=self._via) as answer:
                 if answer.status != 200:
                     raise Refused("file", f"answered {answer.status}", answer.status)
-                async for chunk in answer.chunks():
-                    got += len(chunk)
-                    if got > limit:
-                        raise Refused("file", f"it is over {limit} bytes", 413)
+                async for chunk in bounded(answer.chunks(), limit):
                     yield chunk
         except Unavailable as fault:
             raise self._lost("file", fault) from None

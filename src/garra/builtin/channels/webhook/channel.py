@@ -27,6 +27,7 @@ from garra.sdk.channel import (
     Receive,
     SendFailed,
 )
+from garra.sdk.fetching import bounded
 from garra.sdk.ports import Http
 
 BODY: Final = 1 << 20
@@ -182,15 +183,12 @@ class Webhook:
 
     async def fetch(self, media: Media, limit: int) -> AsyncIterator[bytes]:
         """The bytes at the address that a call named. Raises SendFailed."""
-        room, got = min(limit, self._own.file_in), 0
+        room = min(limit, self._own.file_in)
         try:
             async with self._door().stream("GET", media.ref, timeout=60.0, via=self._own.via) as answer:
                 if answer.status != 200:
                     raise SendFailed("gone", f"the file's address answered {answer.status}")
-                async for chunk in answer.chunks():
-                    got += len(chunk)
-                    if got > room:
-                        raise SendFailed("too_large", f"the file is over {room >> 20} MB")
+                async for chunk in bounded(answer.chunks(), room):
                     yield chunk
         except Unavailable as fault:
             kind = (fault.details or {}).get("kind")

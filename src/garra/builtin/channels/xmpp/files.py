@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 from garra.builtin.channels.xmpp.wire import Refused, Wire
 from garra.core.errors import Unavailable
 from garra.sdk.channel import Fault, File, LinkLost, Media, SendFailed
+from garra.sdk.fetching import bounded
 from garra.sdk.ports import Http, Via
 
 UPLOAD = "{urn:xmpp:http:upload:0}"
@@ -73,16 +74,12 @@ class Store:
 
 async def fetched(http: Http, via: Via, media: Media, limit: int) -> AsyncIterator[bytes]:
     """The bytes behind an address that somebody named. Raises SendFailed."""
-    size = 0
     try:
         async with http.stream("GET", media.ref, via=via) as answer:
             if answer.status != 200:
                 gone = answer.status in {403, 404, 410}
                 raise SendFailed("gone" if gone else "passing", f"the file's server answers {answer.status}")
-            async for chunk in answer.chunks():
-                size += len(chunk)
-                if size > limit:
-                    raise SendFailed("too_large", f"{media.name} is over {limit / 1e6:.0f} MB")
+            async for chunk in bounded(answer.chunks(), limit, media.name):
                 yield chunk
     except Unavailable as fault:
         refused = (fault.details or {}).get("kind") == "refused"

@@ -16,7 +16,7 @@ BROAD: Final = 3
 """So many times the room is there for what is large: it costs the most to make again, and there are few of it."""
 
 
-class Kept(Generic[K, V]):
+class Recent(Generic[K, V]):
     """About `room` bytes of small values, and a few large ones beside them, so that neither kind drives out the other.
     The value used last is always kept.
     """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from garra.sdk.kept import Kept
+from garra.sdk.recent import Recent
 
 
 def test_what_was_not_used_for_longest_makes_room() -> None:
-    kept: Kept[str, int] = Kept(100)
+    kept: Recent[str, int] = Recent(100)
     for number, key in enumerate("abcde"):
         kept.put(key, number, 20)
     kept.put("a", 0, 20)
@@ -16,7 +16,7 @@ def test_what_was_not_used_for_longest_makes_room() -> None:
 
 
 def test_small_ones_do_not_drive_out_a_large_one_nor_it_them() -> None:
-    kept: Kept[str, int] = Kept(100)
+    kept: Recent[str, int] = Recent(100)
     kept.put("large", 1, 250)
     for number in range(50):
         kept.put(f"s{number}", number, 25)
@@ -27,7 +27,7 @@ def test_small_ones_do_not_drive_out_a_large_one_nor_it_them() -> None:
 
 
 def test_one_alone_is_kept_whatever_it_takes_and_may_grow_out_of_its_kind() -> None:
-    kept: Kept[str, int] = Kept(100)
+    kept: Recent[str, int] = Recent(100)
     kept.put("a", 1, 10)
     kept.put("a", 1, 4_000)
     assert (kept.get("a"), len(kept)) == (1, 1)
