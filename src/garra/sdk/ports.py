@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import field
 from typing import Any, Literal, Protocol
 
+from garra.core.approvals import Answer as Decided
+from garra.core.approvals import Question
 from garra.core.value import frozen
 
 
@@ -339,6 +341,16 @@ class Grants(Protocol):
 
     async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
         """Call a method of the gateway's own table as this session. Raises UserError as that method does."""
+        ...
+
+
+class Asker(Protocol):
+    """Asks a person."""
+
+    async def ask(self, question: Question) -> Decided:
+        """The answer; it waits for as long as the question lives. At once `deny`, with the reason, where nobody can be
+        asked. Cancelling takes the question back. Never raises but for that.
+        """
         ...
 
 

@@ -12,23 +12,31 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import Content, Text
+from garra.core.taint import Mark
 from garra.core.value import frozen
 from garra.sdk.ports import Clock, Exec, Files, Grants
 
 Origin = Literal["local", "operator", "channel", "subagent", "job"]
+Effect = Literal["sends", "runs", "remembers", "schedules", "configures"]
+"""What a tool changes beyond the workspace: it sends something to somebody else, runs programs, writes memory or
+skills, makes jobs, changes the configuration. A turn that has read text from outside needs a person's yes for it."""
 Source = Literal["core", "shell", "channel", "openclaw", "plugin", "search"]
 
 
 @frozen
 class Result:
-    """What a tool answers: `content` for the model, `details` (JSON) for people and programs only."""
+    """What a tool answers: `content` for the model, `details` (JSON) for people and programs only.
+
+    `marks` tell which of it is text from outside: the turn that reads it carries them from then on.
+    """
 
     content: Content
     details: Any = None
+    marks: tuple[Mark, ...] = ()
 
     @classmethod
-    def of(cls, text: str, details: Any = None) -> Result:
-        return cls((Text(text),), details)
+    def of(cls, text: str, details: Any = None, marks: tuple[Mark, ...] = ()) -> Result:
+        return cls((Text(text),), details, marks)
 
 
 @frozen
@@ -75,6 +83,7 @@ class ToolInfo:
     hidden: bool = False
     source: Source = "core"
     groups: tuple[str, ...] = field(default=())
+    effects: tuple[Effect, ...] = field(default=())
 
 
 class Tool(Protocol):
@@ -95,3 +104,12 @@ class Prepares(Protocol):
     """A tool that mends a model's usual slips before its arguments are checked (a name of old, a list as text)."""
 
     def prepare(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]: ...
+
+
+@runtime_checkable
+class Shows(Protocol):
+    """A tool that says better than its bare arguments what a person is asked for (a diff, a recipient, a text)."""
+
+    async def show(self, call: Call) -> str:
+        """The whole of it, in plain text; nothing that matters is left out. Raises ToolFailed as `execute` would."""
+        ...
