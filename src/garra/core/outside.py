@@ -1,0 +1,67 @@
+"""Text from outside as the model reads it: data in a marked part, which nothing in it can end, or pass for.
+
+    <<<EXTERNAL_UNTRUSTED_CONTENT id="6f0c…">>>
+    Source: web https://example.org/
+    ---
+    what stands there
+    <<<END_EXTERNAL_UNTRUSTED_CONTENT id="6f0c…">>>
+
+The marks are the original's. The id is a hash of what stands between them, so whoever wrote that could not know it, and
+the same text always reads the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+from garra.core.taint import Mark
+
+NAME: Final = "EXTERNAL_UNTRUSTED_CONTENT"
+GONE: Final = "[marker removed]"
+WHERE: Final = 300
+"""Characters of an address or a name that are shown."""
+
+_HIDDEN = "\u00ad\u061c\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff"
+
+
+def _letter(letter: str) -> str:
+    """A letter as it may be written: either case, full width, with what is not seen behind it."""
+    wide = "".join(chr(ord(each) + 0xFEE0) for each in (letter.upper(), letter.lower()))
+    return f"[{letter.upper()}{letter.lower()}{wide}][{_HIDDEN}]{{0,8}}"
+
+
+def _word(word: str) -> str:
+    return "".join(map(_letter, word))
+
+
+_GAP = rf"[\s_\-\uff3f{_HIDDEN}]{{1,8}}"
+_MARKER = re.compile(f"(?:{_word('END')}{_GAP})?" + _GAP.join(map(_word, NAME.split("_"))))
+_UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+"""Control characters, changes of the writing's direction, and the tags in which words can be hidden from people."""
+_TOKENS = re.compile(
+    r"<(?=\|[A-Za-z0-9_]{1,40}\|>|\uff5c[^\uff5c<>\n]{1,40}\uff5c>|<SYS>>|</SYS>>|(?:start|end)_of_turn>"
+    r"|/s>|bos>|eos>|pad>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS)\])"
+)
+"""The first letter of what local models' chat templates take for the end of a turn or the beginning of another."""
+
+
+def neutral(text: str) -> str:
+    """`text` without what could pass for a mark of ours or a model's own signs, and without what no person sees."""
+    text = _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _TOKENS.sub(r"\g<0> ", _MARKER.sub(GONE, text))
+
+
+def name(text: str, most: int = WHERE) -> str:
+    """A name, title or address from outside in one line of at most `most` characters."""
+    line = " ".join(neutral(text[: 4 * most]).split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def wrap(text: str, mark: Mark) -> str:
+    """`text` in its marked part. Bound it first: the marks must not be cut off."""
+    source, body = f"{mark.source} {name(mark.where)}".rstrip(), neutral(text)
+    id_ = hashlib.sha256(f"{source}\n{body}".encode("utf-8", "replace")).hexdigest()[:16]
+    return f'<<<{NAME} id="{id_}">>>\nSource: {source}\n---\n{body}\n<<<END_{NAME} id="{id_}">>>'
