@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from garra.core.execrules import Entry
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.value import frozen
 
@@ -23,7 +24,8 @@ class Question:
     words what `allow-always` will let pass from then on; it is empty where that is not among the `choices`. `why` are
     the reasons to ask, a line each. `requester` is the immutable id of whoever asked for the turn, namespaced as
     `channel:account:id`; empty for the owner at his own screen. `argv`, `cwd`, `host`, `env` (names only) are of kind
-    exec. `fallback` is what holds when nobody answers in time.
+    exec. `fallback` is what holds when nobody answers in time. `entries` are what `allow-always` adds to the agent's
+    allowlist (`execrules.with_entry` for each), the very thing that `remembers` says in words.
     """
 
     kind: Kind
@@ -43,6 +45,7 @@ class Question:
     env: tuple[str, ...] = ()
     fallback: Choice = "deny"
     life_ms: int = LIFE_MS
+    entries: tuple[Entry, ...] = ()
 
 
 @frozen
