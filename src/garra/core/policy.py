@@ -1,7 +1,7 @@
 """Which tools a run may call: layers of allowing and denying, folded.
 
 A layer narrows what came before it and never widens it; a denial wins; what is unknown grants nothing. Each decision
-names the layer it came from.
+names the layer it came from. Where layers come from is not known here: they are data.
 """
 
 from __future__ import annotations
@@ -9,8 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from garra.core.value import frozen
+
+Step = Literal[
+    "profile", "provider profile", "global", "global for the provider", "agent", "agent for the provider", "group",
+    "sender", "sandbox", "sub-agent", "inherited", "surface",
+]  # fmt: skip
+ORDER: tuple[Step, ...] = (
+    "profile", "provider profile", "global", "global for the provider", "agent", "agent for the provider", "group",
+    "sender", "sandbox", "sub-agent", "inherited", "surface",
+)  # fmt: skip
+"""The steps of a policy, in the order in which they narrow. `surface` is what is out of reach over HTTP."""
 
 GROUPS = {
     "group:runtime": ("exec", "process", "code_execution"),
@@ -31,7 +42,11 @@ GROUPS = {
     ),
     "group:media": ("view_image", "image_generate", "music_generate", "video_generate", "tts", "pdf"),
 }  # fmt: skip
-"""Names of sets, as the original has them; `group:plugins` is a tool's own to say."""
+"""Names of sets, as the original has them; those of `OWN_GROUPS` are a tool's own to say."""
+
+OWN_GROUPS = ("group:plugins", "group:openclaw")
+BARE = frozenset(("read", "write", "edit", "apply_patch", "exec", "process", "canvas"))
+"""What `group:openclaw` leaves out of the tools in the box."""
 
 PROFILES: dict[str, tuple[str, ...] | None] = {
     "minimal": ("session_status", "gateway"),
@@ -84,20 +99,24 @@ class Face:
 
 @frozen
 class Layer:
-    """One step of a policy. `allow` None allows all; empty allows nothing. Items are names, groups, `*` patterns."""
+    """One step of a policy. `allow` None allows all; empty allows nothing. Items are names, groups, `*` patterns.
+
+    `source` is the place in the configuration that says so, or the words for it.
+    """
 
     source: str
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
+    step: Step = "global"
 
 
-def profile(name: str | None, also: Sequence[str] = (), source: str = "profile") -> Layer:
+def profile(name: str | None, also: Sequence[str] = (), source: str = "profile", step: Step = "profile") -> Layer:
     """The layer of a profile, widened by the owner's `alsoAllow`. None: no profile; an unknown one is the smallest."""
     if name is None:
-        return Layer(source)
+        return Layer(source, step=step)
     allowed = PROFILES.get(name, PROFILES["minimal"])
-    return Layer(source, None if allowed is None else (*allowed, *also))
+    return Layer(source, None if allowed is None else (*allowed, *also), step=step)
 
 
 def decide(tool: Face, layers: Iterable[Layer]) -> Decision:
@@ -111,10 +130,48 @@ def decide(tool: Face, layers: Iterable[Layer]) -> Decision:
     return decision
 
 
+Word = Literal["says nothing", "allows", "asks", "denies", "leaves out"]
+"""What one layer says of one tool; `leaves out`: its list of what is allowed does not name it."""
+
+
+@frozen
+class Heard:
+    """What one layer says of a tool, and by which of its items."""
+
+    layer: Layer
+    word: Word
+    item: str = ""
+
+    @property
+    def refuses(self) -> bool:
+        return self.word in ("denies", "leaves out")
+
+
+def trace(tool: Face, layers: Iterable[Layer]) -> tuple[Heard, ...]:
+    """What each layer says by itself, in their order; the first that refuses is the one that decides."""
+    return tuple(_heard(tool, layer) for layer in layers)
+
+
+def _heard(tool: Face, layer: Layer) -> Heard:
+    if denied := named(tool, layer.deny):
+        return Heard(layer, "denies", denied)
+    allowed = named(tool, layer.allow) if layer.allow is not None else ""
+    if layer.allow is not None and not allowed:
+        return Heard(layer, "leaves out")
+    if asked := named(tool, layer.ask):
+        return Heard(layer, "asks", asked)
+    return Heard(layer, "allows", allowed) if allowed else Heard(layer, "says nothing")
+
+
 def matches(tool: Face, patterns: Iterable[str]) -> bool:
     """Whether one of `patterns` means `tool`."""
+    return bool(named(tool, patterns))
+
+
+def named(tool: Face, patterns: Iterable[str]) -> str:
+    """The first of `patterns` that means `tool`; empty when none does."""
     names = {tool.name.lower(), COVERED.get(tool.name.lower(), tool.name.lower())}
-    return any(_means(tool, names, pattern.strip().lower()) for pattern in patterns)
+    return next((pattern for pattern in patterns if _means(tool, names, pattern.strip().lower())), "")
 
 
 def _means(tool: Face, names: set[str], pattern: str) -> bool:
@@ -128,8 +185,25 @@ def _means(tool: Face, names: set[str], pattern: str) -> bool:
 
 def unknown(patterns: Iterable[str]) -> tuple[str, ...]:
     """The groups among `patterns` that do not exist, for a warning; they allow and deny nothing."""
-    known = {*GROUPS, "group:plugins", "group:openclaw"}
+    known = {*GROUPS, *OWN_GROUPS}
     return tuple(p for p in patterns if p.lower().startswith("group:") and p.lower() not in known)
+
+
+def strange(patterns: Iterable[str], tools: Iterable[Face]) -> tuple[str, ...]:
+    """The items among `patterns` that mean nothing: no group, none of `tools`, no tool that a group or profile names.
+
+    They allow and deny nothing, so their owner means something else than he wrote.
+    """
+    planned = [name for names in (*GROUPS.values(), *(each or () for each in PROFILES.values())) for name in names]
+    faces = (*tools, *(Face(name, OWN_GROUPS) for name in planned))
+    return tuple(pattern for pattern in patterns if not any(matches(face, (pattern,)) for face in faces))
+
+
+def own_groups(name: str, source: str) -> tuple[str, ...]:
+    """The sets a tool is in by where it comes from: a plugin's, or those in the box."""
+    if source == "plugin":
+        return ("group:plugins",)
+    return () if name.lower() in BARE else ("group:openclaw",)
 
 
 def over_http(name: str, *, allow: Iterable[str] = (), deny: Iterable[str] = ()) -> bool:

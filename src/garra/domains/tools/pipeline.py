@@ -37,8 +37,9 @@ KEPT = 64
 
 @frozen
 class Scope:
-    """For whom tools are looked up. `provider` and `api` decide how their schemas are cut. `place` is the chat where
-    the turn was asked for, if it was one.
+    """For whom tools are looked up. `provider` and `api` decide how their schemas are cut, `model` is its name there.
+    `place` is the chat where the turn was asked for, if it was one. `depth` counts the sub-agents above and with it,
+    0 for none; `inherited` are the names of the tools that its parent really had, None where it has no parent.
     """
 
     agent_id: AgentId
@@ -48,6 +49,9 @@ class Scope:
     api: str = ""
     surface: Literal["agent", "http"] = "agent"
     place: Place | None = None
+    model: str = ""
+    depth: int = 0
+    inherited: tuple[str, ...] | None = None
 
 
 @frozen
@@ -262,7 +266,7 @@ def bounded(content: Content) -> Content:
 
 
 def _face(info: ToolInfo) -> Face:
-    return Face(info.name, (*info.groups, *(("group:plugins",) if info.source == "plugin" else ())))
+    return Face(info.name, (*info.groups, *policy.own_groups(info.name, info.source)))
 
 
 def _kind(error: ToolFailed) -> str:
