@@ -41,7 +41,9 @@ class Result:
 
 @frozen
 class ToolContext:
-    """Where a call happens and what it may use."""
+    """Where a call happens and what it may use. `requester` is the immutable id (`channel:account:id`) of whoever asked
+    for the turn; empty for the owner at his own screen.
+    """
 
     agent_id: AgentId
     session_key: SessionKey
@@ -52,6 +54,7 @@ class ToolContext:
     clock: Clock
     grants: Grants
     time_zone: str = "UTC"
+    requester: str = ""
 
 
 @frozen
