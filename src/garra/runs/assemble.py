@@ -114,6 +114,7 @@ class Assembler:
         run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
         transcript = await parts.sessions.transcript(turn.session_key)
         history = self._histories.of(transcript, await self._zone(zone_name))
+        await history.prepare(transcript.messages(), models[0])
         thinking = self._thinking(run, session, config)
 
         def ask(model: Model, messages: Messages) -> EventStream:

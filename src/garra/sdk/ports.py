@@ -80,12 +80,13 @@ class Http(Protocol):
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
+        body: bytes | tuple[bytes, ...] | None = None,
         timeout: float | None = 60.0,
         connect: float = 10.0,
         via: Via = DIRECT,
     ) -> AbstractAsyncContextManager[Body]:
-        """One request; the answer's head has arrived when the context is entered.
+        """One request; the answer's head has arrived when the context is entered. A large body is best given in pieces
+        of some 64 KiB: they are sent one by one, and what else happens is not held up.
 
         `timeout` seconds bound each wait for bytes (None: the caller watches), `connect` the connection's making.
         Raises Unavailable (details `{"kind": "connect" | "timeout" | "cut" | "refused"}`) when there is no answer.

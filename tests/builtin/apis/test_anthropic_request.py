@@ -29,13 +29,17 @@ def request(*messages: Message, **more: Any) -> ModelRequest:
     return ModelRequest(MODEL, "system words", messages, **more)
 
 
-def written(asked: ModelRequest, writer: Writer | None = None, style: str = "enabled") -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((writer or Writer()).body(asked, style))
+async def whole(asked: ModelRequest, how: str, writer: Writer | None = None) -> bytes:
+    return b"".join(await (writer or Writer()).body(asked, how))
+
+
+async def written(asked: ModelRequest, writer: Writer | None = None, style: str = "enabled") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(b"".join(await (writer or Writer()).body(asked, style)))
     return found
 
 
-def test_the_plain_form() -> None:
-    body = written(request(user("hi"), tools=(READ,), temperature=0.2, tail="now"))
+async def test_the_plain_form() -> None:
+    body = await written(request(user("hi"), tools=(READ,), temperature=0.2, tail="now"))
     assert body["system"] == [{"type": "text", "text": "system words", "cache_control": CACHED}]
     assert body["tools"][-1]["cache_control"] == CACHED
     assert (body["max_tokens"], body["temperature"]) == (8_000, 0.2)
@@ -44,13 +48,13 @@ def test_the_plain_form() -> None:
     assert "now" in only["content"][1]["text"]
 
 
-def test_results_follow_their_calls_in_one_message() -> None:
+async def test_results_follow_their_calls_in_one_message() -> None:
     answer = Assistant((Text("ok"), ToolCall("a.1", "read", {"p": 1}), ToolCall("b", "read", {})), 2)
     results = (
         ToolResult("a.1", "read", (Text("x"), Image("image/png", "QQ==")), 3),
         ToolResult("b", "read", (), 3, is_error=True),
     )
-    body = written(request(user("hi"), answer, *results, user("and?")))
+    body = await written(request(user("hi"), answer, *results, user("and?")))
     assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
     assert body["messages"][1]["content"][1] == {"type": "tool_use", "id": "a_1", "name": "read", "input": {"p": 1}}
     first, second, third = body["messages"][2]["content"]
@@ -60,9 +64,9 @@ def test_results_follow_their_calls_in_one_message() -> None:
     assert call_id("!" * 80) == "_" * 64
 
 
-def test_thoughts_go_back_with_their_signatures_only() -> None:
+async def test_thoughts_go_back_with_their_signatures_only() -> None:
     answer = Assistant((Thinking("hm", "sig"), Thinking("no"), Thinking("", REDACTED + "abc"), Text("a"), Text(" ")), 2)
-    content = written(request(user("hi"), answer, user("b")))["messages"][1]["content"]
+    content = (await written(request(user("hi"), answer, user("b"))))["messages"][1]["content"]
     assert content == [
         {"type": "thinking", "thinking": "hm", "signature": "sig"},
         {"type": "redacted_thinking", "data": "abc"},
@@ -71,36 +75,39 @@ def test_thoughts_go_back_with_their_signatures_only() -> None:
 
 
 @pytest.mark.req("LOOP-11")
-def test_all_up_to_the_last_answer_stays_the_same() -> None:
+async def test_all_up_to_the_last_answer_stays_the_same() -> None:
     writer = Writer()
     asked = request(user("one"), Assistant((Text("a"),), 2), user("two"), session="s", tail="10:00", tools=(READ,))
-    first = writer.body(asked, "enabled")
+    first = await whole(asked, "enabled", writer)
     longer = (*asked.messages, Assistant((Text("b"),), 3), user("three"))
-    second = writer.body(replace(asked, messages=longer, tail="10:01"), "enabled")
+    second = await whole(replace(asked, messages=longer, tail="10:01"), "enabled", writer)
     shared = first[: first.index(b'{"role":"user","content":[{"type":"text","text":"two"')]
     assert second.startswith(shared)
-    assert second == Writer().body(replace(asked, messages=longer, tail="10:01"), "enabled")
-    assert json.loads(writer.body(replace(asked, messages=(user("new"),)), "enabled"))["messages"][0]["role"] == "user"
+    assert second == await whole(replace(asked, messages=longer, tail="10:01"), "enabled")
+    assert (
+        json.loads(await whole(replace(asked, messages=(user("new"),)), "enabled", writer))["messages"][0]["role"]
+        == "user"
+    )
     small = Writer(room=1)
     for name in ("a", "b"):
-        small.body(replace(asked, session=name), "enabled")
+        await small.body(replace(asked, session=name), "enabled")
     assert len(small._written) == 1
 
 
-def test_odd_histories_are_still_accepted() -> None:
-    assert written(request(Assistant((Text("a"),), 2), user("b")))["messages"][0]["role"] == "user"
-    assert written(request())["messages"][0]["role"] == "user"
-    assert written(request(tail="now"))["messages"][0]["content"][0]["type"] == "text"
+async def test_odd_histories_are_still_accepted() -> None:
+    assert (await written(request(Assistant((Text("a"),), 2), user("b"))))["messages"][0]["role"] == "user"
+    assert (await written(request()))["messages"][0]["role"] == "user"
+    assert (await written(request(tail="now")))["messages"][0]["content"][0]["type"] == "text"
 
 
-def test_ways_to_switch_thinking_on() -> None:
+async def test_ways_to_switch_thinking_on() -> None:
     asked = request(user("hi"), thinking="high", temperature=0.5)
-    body = written(asked)
+    body = await written(asked)
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 6_976}
     assert "temperature" not in body
-    assert written(asked, style="adaptive")["output_config"] == {"effort": "high"}
-    assert "thinking" not in written(asked, style="")
-    assert "thinking" not in written(replace(asked, max_tokens=1_500))
+    assert (await written(asked, style="adaptive"))["output_config"] == {"effort": "high"}
+    assert "thinking" not in await written(asked, style="")
+    assert "thinking" not in await written(replace(asked, max_tokens=1_500))
 
 
 def event(kind: str, **body: Any) -> Event:

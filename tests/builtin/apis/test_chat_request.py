@@ -30,13 +30,17 @@ def request(*messages: Message, **more: Any) -> ModelRequest:
     return ModelRequest(more.pop("model", MODEL), "system words", messages, **more)
 
 
-def written(asked: ModelRequest, dialect: Dialect | None = None, writer: Writer | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((writer or Writer()).body(asked, dialect or of(asked.model)))
+async def whole(asked: ModelRequest, how: Dialect, writer: Writer | None = None) -> bytes:
+    return b"".join(await (writer or Writer()).body(asked, how))
+
+
+async def written(asked: ModelRequest, dialect: Dialect | None = None, writer: Writer | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(b"".join(await (writer or Writer()).body(asked, dialect or of(asked.model))))
     return found
 
 
-def test_the_plain_form() -> None:
-    body = written(request(user("hi"), tools=(READ,), max_tokens=99, temperature=0.5))
+async def test_the_plain_form() -> None:
+    body = await written(request(user("hi"), tools=(READ,), max_tokens=99, temperature=0.5))
     assert body["messages"] == [{"role": "system", "content": "system words"}, {"role": "user", "content": "hi"}]
     assert body["model"] == "m"
     assert body["stream"] is True
@@ -46,9 +50,9 @@ def test_the_plain_form() -> None:
     assert list(body)[-1] == "messages"
 
 
-def test_calls_and_results() -> None:
+async def test_calls_and_results() -> None:
     result = ToolResult("c1", "read", (Text("words"),), 3)
-    body = written(request(user("hi"), call(), result, ToolResult("c2", "read", (), 4)))
+    body = await written(request(user("hi"), call(), result, ToolResult("c2", "read", (), 4)))
     assert body["messages"][2] == {
         "role": "assistant",
         "content": None,
@@ -60,9 +64,9 @@ def test_calls_and_results() -> None:
     assert body["messages"][4]["content"] == "(no output)"
 
 
-def test_pictures_of_tools_follow_their_batch() -> None:
+async def test_pictures_of_tools_follow_their_batch() -> None:
     shot = Image("image/png", "QUJD")
-    body = written(
+    body = await written(
         request(
             user("look"),
             call(),
@@ -76,53 +80,53 @@ def test_pictures_of_tools_follow_their_batch() -> None:
     assert body["messages"][3]["content"] == "(see the picture)"
     assert body["messages"][5]["content"][1]["image_url"]["url"] == "data:image/png;base64,QUJD"
     assert body["messages"][6]["content"][0] == {"type": "text", "text": "and this"}
-    alone = written(request(user("look"), call(), ToolResult("c1", "read", (shot,), 3)))
+    alone = await written(request(user("look"), call(), ToolResult("c1", "read", (shot,), 3)))
     assert alone["messages"][-1]["role"] == "user"
 
 
 @pytest.mark.req("LOOP-11")
-def test_each_request_begins_with_the_one_before_up_to_its_tail() -> None:
+async def test_each_request_begins_with_the_one_before_up_to_its_tail() -> None:
     writer = Writer()
     asked = request(user("one"), tools=(READ,), session="s", tail="it is 10:00")
-    first = writer.body(asked, of(MODEL))
+    first = await whole(asked, of(MODEL), writer)
     longer = (*asked.messages, Assistant((Text("answer"),), 2), user("two"))
-    second = writer.body(replace(asked, messages=longer, tail="it is 10:01"), of(MODEL))
+    second = await whole(replace(asked, messages=longer, tail="it is 10:01"), of(MODEL), writer)
     prefix = first[: first.index(json.dumps(OPEN).encode()[1:20]) - len(b'{"role":"user","content":"')]
     assert len(prefix) > 200
     assert second.startswith(prefix)
     assert b"10:00" not in second
-    assert Writer().body(replace(asked, messages=longer, tail="it is 10:01"), of(MODEL)) == second
+    assert await whole(replace(asked, messages=longer, tail="it is 10:01"), of(MODEL)) == second
 
 
-def test_a_changed_history_is_written_anew() -> None:
+async def test_a_changed_history_is_written_anew() -> None:
     writer = Writer()
-    writer.body(request(user("one"), user("two"), session="s"), of(MODEL))
-    body = written(request(user("another"), user("two"), session="s"), writer=writer)
+    await writer.body(request(user("one"), user("two"), session="s"), of(MODEL))
+    body = await written(request(user("another"), user("two"), session="s"), writer=writer)
     assert [message["content"] for message in body["messages"][1:]] == ["another", "two"]
-    shorter = written(request(user("another"), session="s"), writer=writer)
+    shorter = await written(request(user("another"), session="s"), writer=writer)
     assert len(shorter["messages"]) == 2
 
 
-def test_what_is_remembered_is_bounded() -> None:
+async def test_what_is_remembered_is_bounded() -> None:
     writer = Writer(room=10)
     for name in ("a", "b", "c"):
-        assert len(written(request(user("x" * 50), session=name), writer=writer)["messages"]) == 2
+        assert len((await written(request(user("x" * 50), session=name), writer=writer))["messages"]) == 2
     assert len(writer._written) == 1
 
 
-def test_the_tail_is_a_marked_message_or_merged_into_the_last_one() -> None:
+async def test_the_tail_is_a_marked_message_or_merged_into_the_last_one() -> None:
     marked = f"{OPEN}\nnow\n{CLOSE}"
-    assert written(request(user("hi"), tail="now"))["messages"][-1] == {"role": "user", "content": marked}
+    assert (await written(request(user("hi"), tail="now")))["messages"][-1] == {"role": "user", "content": marked}
     merging = Dialect(tail="merge")
-    assert written(request(user("hi"), tail="now"), merging)["messages"][-1]["content"] == f"hi\n\n{marked}"
-    after = written(request(user("hi"), call(), ToolResult("c1", "read", (Text("r"),), 3), tail="now"), merging)
+    assert (await written(request(user("hi"), tail="now"), merging))["messages"][-1]["content"] == f"hi\n\n{marked}"
+    after = await written(request(user("hi"), call(), ToolResult("c1", "read", (Text("r"),), 3), tail="now"), merging)
     assert after["messages"][-1]["role"] == "tool"
-    pictured = written(request(User((Text("a"), Image("image/png", "QQ==")), 1), tail="now"), merging)
+    pictured = await written(request(User((Text("a"), Image("image/png", "QQ==")), 1), tail="now"), merging)
     assert pictured["messages"][-1]["content"][-1] == {"type": "text", "text": marked}
-    assert written(request(tail="now"), merging)["messages"][-1]["content"] == marked
+    assert (await written(request(tail="now"), merging))["messages"][-1]["content"] == marked
 
 
-def test_quirks_of_providers() -> None:
+async def test_quirks_of_providers() -> None:
     model = replace(MODEL, reasoning=True)
     told = {
         "maxTokensField": "max_tokens",
@@ -140,7 +144,7 @@ def test_quirks_of_providers() -> None:
     asked = request(
         picture, answer, ToolResult("c1", "read", (Text("r"),), 3), model=model, session="s", thinking="xhigh"
     )
-    body = written(asked)
+    body = await written(asked)
     assert body["max_tokens"] == MODEL.max_tokens
     assert "stream_options" not in body
     assert (body["reasoning_effort"], body["prompt_cache_key"]) == ("high", "s")
@@ -162,14 +166,14 @@ def test_quirks_of_providers() -> None:
         ("other", {}),
     ],
 )
-def test_ways_to_switch_thinking_on(style: str, field: dict[str, Any]) -> None:
+async def test_ways_to_switch_thinking_on(style: str, field: dict[str, Any]) -> None:
     model = replace(MODEL, reasoning=True, compat={"thinkingFormat": style})
-    body = written(request(user("hi"), model=model, thinking="minimal"))
+    body = await written(request(user("hi"), model=model, thinking="minimal"))
     assert {name: body[name] for name in field} == field
 
 
-def test_a_model_without_tools_reads_results_as_words() -> None:
-    body = written(request(user("hi"), call(), ToolResult("c1", "read", (Text("r"),), 3)), Dialect(tools=False))
+async def test_a_model_without_tools_reads_results_as_words() -> None:
+    body = await written(request(user("hi"), call(), ToolResult("c1", "read", (Text("r"),), 3)), Dialect(tools=False))
     assert body["messages"][2] == {"role": "assistant", "content": ""}
     assert body["messages"][3] == {"role": "user", "content": "Result of read:\nr"}
 

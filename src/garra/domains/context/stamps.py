@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from garra.core.messages import Message, User
+from garra.core.messages import User
 from garra.core.stamps import stamped
+from garra.sdk.written import Messages, shared
 
 
 def zone(name: str) -> tzinfo:
@@ -18,22 +19,16 @@ def zone(name: str) -> tzinfo:
 
 
 class Stamps:
-    """One session's stamped history. Costs a comparison by identity for each message it knows."""
+    """One session's stamped history."""
 
     def __init__(self, zone: tzinfo = UTC) -> None:
         self._zone = zone
-        self._plain: list[Message] = []
-        self._stamped: list[Message] = []
+        self._plain: Messages = ()
+        self._stamped: Messages = ()
 
-    def apply(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """The history as a model sees it."""
-        known = 0
-        for plain, message in zip(self._plain, messages, strict=False):
-            if plain is not message:
-                break
-            known += 1
-        del self._plain[known:], self._stamped[known:]
-        fresh = messages[known:]
-        self._plain += fresh
-        self._stamped += [stamped(one, self._zone) if isinstance(one, User) else one for one in fresh]
-        return tuple(self._stamped)
+    def apply(self, messages: Messages) -> Messages:
+        """The history as a model sees it. Where it begins with the one before, only what is new costs work."""
+        known = shared(messages, self._plain)
+        fresh = (stamped(one, self._zone) if isinstance(one, User) else one for one in messages[known:])
+        self._plain, self._stamped = messages, (*self._stamped[:known], *fresh)
+        return self._stamped

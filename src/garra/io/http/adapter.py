@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -27,7 +27,8 @@ class Transport(httpx2.AsyncBaseTransport):
         for name in ("host", "content-length", "transfer-encoding", "connection"):
             headers.pop(name, None)
         headers["accept-encoding"] = "identity"
-        body = await request.aread()
+        assert isinstance(request.stream, AsyncIterable), "an async client's request"
+        body = tuple([piece async for piece in request.stream if piece])
         ask = Ask(
             request.method,
             str(request.url),

@@ -18,7 +18,12 @@ class Ask:
     method: str
     url: str
     headers: Mapping[str, str]
-    body: bytes | None = None
+    body: bytes | tuple[bytes, ...] | None = None
     wait: float | None = 60.0
     connect: float | None = 10.0
     via: Via = DIRECT
+
+    @property
+    def size(self) -> int:
+        """Bytes of the body."""
+        return sum(map(len, self.body)) if isinstance(self.body, tuple) else len(self.body or b"")

@@ -41,7 +41,7 @@ class GuardedHttp:
         url: str,
         *,
         headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
+        body: bytes | tuple[bytes, ...] | None = None,
         timeout: float | None = 60.0,
         connect: float = 10.0,
         via: Via = DIRECT,

@@ -20,6 +20,7 @@ from garra.io.http.connections import Connections, Lent
 from garra.sdk.ports import Via
 
 _IDLE_S = 30.0
+_ONE = 64 << 10
 _SAFE = "/%:@!$&'()*+,;=~-._?[]|"
 
 _FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
@@ -54,7 +55,7 @@ class Pools:
                     ask.method.encode(),
                     target,
                     headers=_headers(ask, target),
-                    content=ask.body or b"",
+                    content=_content(ask),
                     extensions={"timeout": times},
                 )
             )
@@ -183,8 +184,27 @@ def _headers(ask: Ask, target: httpcore2.URL) -> list[tuple[bytes, bytes]]:
     listed = [(b"host", host)]
     listed += [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in ask.headers.items()]
     if ask.body is not None:
-        listed.append((b"content-length", b"%d" % len(ask.body)))
+        listed.append((b"content-length", b"%d" % ask.size))
     return listed
+
+
+def _content(ask: Ask) -> bytes | Pieces:
+    """A small body goes out in one write."""
+    if not isinstance(ask.body, tuple):
+        return ask.body or b""
+    return Pieces(ask.body) if ask.size > _ONE else b"".join(ask.body)
+
+
+class Pieces:
+    """A large body, from its beginning each time it is asked for; others have their turn between two pieces."""
+
+    def __init__(self, pieces: tuple[bytes, ...]) -> None:
+        self._pieces = pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+            await asyncio.sleep(0)
 
 
 def proxied(address: str | None) -> httpcore2.Proxy | None:

@@ -62,7 +62,7 @@ class AnthropicMessages:
     async def _ask(self, request: ModelRequest, key: str | None, style: str, stream: Stream) -> None:
         client = await asyncio.to_thread(self._client, request.model, key)
         library = await asyncio.to_thread(_library)
-        body = self._writer.body(request, style)
+        body = await self._writer.body(request, style)
         reader, loop = Reader(), asyncio.get_running_loop()
         answer = None
         try:
@@ -70,7 +70,7 @@ class AnthropicMessages:
                 answer = await client.post(
                     "/v1/messages",
                     cast_to=object,
-                    content=body,
+                    content=_flow(body),
                     options={"headers": {"content-type": "application/json"}},
                     stream=True,
                     stream_cls=library.AsyncStream[object],
@@ -111,6 +111,11 @@ class AnthropicMessages:
         if len(self._clients) > _CLIENTS:
             self._clients.popitem(last=False)
         return client
+
+
+async def _flow(pieces: tuple[bytes, ...]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
 
 
 def _takes_bearer(model: Model) -> bool:

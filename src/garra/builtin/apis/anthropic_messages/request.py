@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
-from garra.core.value import frozen
 from garra.sdk.encoding import encoded
 from garra.sdk.model import Level, Model, ModelRequest, ToolSpec
-from garra.sdk.recent import Recent
+from garra.sdk.written import Messages, Pieces, Written, closed
 
 OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
 REDACTED = "redacted:"
@@ -24,42 +22,28 @@ _ID = re.compile(r"[^A-Za-z0-9_-]")
 Group = dict[str, Any]
 
 
-@frozen
-class _Written:
-    """The bytes of `messages`, which end in an answer, each group followed by a comma."""
-
-    messages: tuple[Message, ...]
-    data: bytes
-
-
 class Writer:
     """Writes request bodies; about `room` bytes of histories are remembered, the sessions used last."""
 
     def __init__(self, room: int = 8 << 20) -> None:
-        self._written: Recent[tuple[str, str], _Written] = Recent(room)
+        self._written: Written[tuple[str, str]] = Written(_apart, room)
 
-    def body(self, request: ModelRequest, thinking: str) -> bytes:
+    async def body(self, request: ModelRequest, thinking: str) -> Pieces:
         """The body of `request`; `thinking` is the style of the switch: `adaptive`, `enabled` or empty."""
-        parts = [encoded(head(request, thinking))[:-1], b',"messages":[']
+        start = encoded(head(request, thinking))[:-1] + b',"messages":['
         done, fresh = _cut(request.messages)
-        parts.append(self._history(request, done))
-        parts += [encoded(group) + b"," for group in _last(groups(fresh), request.tail, first=not done)]
-        return b"".join(parts).removesuffix(b",") + b"]}"
-
-    def _history(self, request: ModelRequest, done: tuple[Message, ...]) -> bytes:
-        if not request.session:
-            return _bytes(done, first=True)
-        key = (request.session, request.model.ref)
-        known = self._written.get(key)
-        if known is not None and len(known.messages) <= len(done) and all(map(operator.is_, done, known.messages)):
-            data = known.data + _bytes(done[len(known.messages) :], first=not known.messages)
-        else:
-            data = _bytes(done, first=True)
-        self._written.put(key, _Written(done, data), len(data))
-        return data
+        key = (request.session, request.model.ref) if request.session else None
+        history = await self._written.pieces(key, done, _bytes)
+        last = b"".join(encoded(group) + b"," for group in _last(groups(fresh), request.tail, first=not done))
+        return closed((start, *history, last))
 
 
-def _cut(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
+def _apart(messages: Messages, at: int) -> bool:
+    """Between an answer and what is said to it: all else of one side is one message."""
+    return isinstance(messages[at - 1], Assistant) and not isinstance(messages[at], Assistant)
+
+
+def _cut(messages: Messages) -> tuple[Messages, Messages]:
     """What ends in the last answer, and what came after it."""
     for at in range(len(messages), 0, -1):
         if isinstance(messages[at - 1], Assistant):
@@ -67,9 +51,9 @@ def _cut(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], tuple[Mess
     return (), messages
 
 
-def _bytes(messages: Iterable[Message], *, first: bool) -> bytes:
+def _bytes(messages: Messages, before: int) -> bytes:
     listed = groups(messages)
-    if first and listed and listed[0]["role"] != "user":
+    if not before and listed and listed[0]["role"] != "user":
         listed.insert(0, {"role": "user", "content": [{"type": "text", "text": "(the beginning is not shown)"}]})
     return b"".join(encoded(group) + b"," for group in listed)
 

@@ -58,6 +58,7 @@ class OpenAICompletions:
     async def _ask(self, request: ModelRequest, key: str | None, dialect: Dialect, stream: Stream) -> None:
         reader = Reader(f"{self._clock.now_ms():x}")
         loop = asyncio.get_running_loop()
+        body = await self._writer.body(request, dialect)
         try:
             async with (
                 asyncio.timeout(request.timeout_first_s) as timer,
@@ -65,13 +66,13 @@ class OpenAICompletions:
                     "POST",
                     request.model.base_url.rstrip("/") + "/chat/completions",
                     headers=_headers(request.model, key),
-                    body=self._writer.body(request, dialect),
+                    body=body,
                     timeout=None,
                     connect=request.timeout_connect_s,
                     via=request.model.via,
-                ) as body,
+                ) as answer,
             ):
-                async for data in _events(body):
+                async for data in _events(answer):
                     for event in reader.feed(data):
                         stream.push(event)
                     timer.reschedule(loop.time() + (_GOODBYE_S if reader.over else request.timeout_between_s))

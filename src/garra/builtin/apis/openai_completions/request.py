@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from garra.builtin.apis.openai_completions.dialect import Dialect, reasoning
 from garra.core.messages import Assistant, Content, Image, Message, Text, Thinking, ToolResult, User
-from garra.core.value import frozen
 from garra.sdk.encoding import encoded
 from garra.sdk.model import ModelRequest, ToolSpec
-from garra.sdk.recent import Recent
+from garra.sdk.written import Messages, Pieces, Written, closed
 
 OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
 """Marks a user message that holds context and no words of a person, as the original marks it."""
@@ -21,14 +19,6 @@ _Key = tuple[str, str, Dialect]
 """Session, model and dialect."""
 
 
-@frozen
-class _Written:
-    """The bytes of `messages`, each followed by a comma."""
-
-    messages: tuple[Message, ...]
-    data: bytes
-
-
 class Writer:
     """Writes request bodies; remembers what it wrote for a session, so that a long history is written once.
 
@@ -36,47 +26,31 @@ class Writer:
     """
 
     def __init__(self, room: int = 8 << 20) -> None:
-        self._written: Recent[_Key, _Written] = Recent(room)
+        self._written: Written[_Key] = Written(_apart, room)
 
-    def body(self, request: ModelRequest, dialect: Dialect) -> bytes:
+    async def body(self, request: ModelRequest, dialect: Dialect) -> Pieces:
         """The body of `request`; `messages` come last in it, so that it grows only at its end."""
-        head = encoded(_head(request, dialect))
-        parts = [head[:-1], b',"messages":[']
+        first = [encoded(_head(request, dialect))[:-1], b',"messages":[']
         if request.system:
             role = "developer" if dialect.developer else "system"
-            parts += [encoded({"role": role, "content": request.system}), b","]
-        messages = list(request.messages)
-        parts.append(self._history(request, dialect, messages))
-        parts += _closing(request.tail, dialect, messages)
-        return b"".join(parts).removesuffix(b",") + b"]}"
-
-    def _history(self, request: ModelRequest, dialect: Dialect, messages: list[Message]) -> bytes:
-        """The bytes of `messages`; leaves in the list only a last message that the tail must be merged into."""
-        last: list[Message] = []
-        if request.tail and dialect.tail == "merge" and messages:
-            last = [messages.pop()]
-        whole = tuple(messages)
-        key = (request.session, request.model.ref, dialect)
-        known = self._written.get(key) if request.session else None
-        if known is not None and _starts(whole, known.messages):
-            data = known.data + _written(whole[len(known.messages) :], dialect)
-        else:
-            data = _written(whole, dialect)
-        if request.session:
-            self._written.put(key, _Written(whole, data), len(data))
-        messages[:] = last
-        return data
+            first += [encoded({"role": role, "content": request.system}), b","]
+        merged = request.messages[-1:] if request.tail and dialect.tail == "merge" else ()
+        messages = request.messages[: len(request.messages) - len(merged)]
+        key = (request.session, request.model.ref, dialect) if request.session else None
+        history = await self._written.pieces(key, messages, lambda some, _: _listed(some, dialect))
+        return closed((b"".join(first), *history, b"".join(_closing(request.tail, dialect, merged))))
 
 
-def _starts(whole: tuple[Message, ...], known: tuple[Message, ...]) -> bool:
-    return len(known) <= len(whole) and all(map(operator.is_, known, whole))
+def _apart(messages: Messages, at: int) -> bool:
+    """Results of one batch stay together: their pictures are shown behind the last."""
+    return not isinstance(messages[at], ToolResult)
 
 
-def _written(messages: Iterable[Message], dialect: Dialect) -> bytes:
+def _listed(messages: Messages, dialect: Dialect) -> bytes:
     return b"".join(encoded(body) + b"," for body in bodies(messages, dialect))
 
 
-def _closing(tail: str, dialect: Dialect, last: list[Message]) -> list[bytes]:
+def _closing(tail: str, dialect: Dialect, last: Messages) -> list[bytes]:
     """What follows the remembered history: the tail, in the form this server takes it."""
     if not tail:
         return []
