@@ -16,12 +16,14 @@ from typing import Any
 
 from bench.clients import Client
 from bench.figures import Row, latency, quantile, spread
-from bench.ground import Ground
+from bench.ground import MODEL_PORT, Ground, model
 from bench.process import Process
 from bench.products import HERE, Product
 from bench.turns import LONG
 
 PORT = 19223
+HUGE_PORT = 18997
+"""The huge chat has a fake model of its own, as a real one is none of this machine's work."""
 PLUGINS = HERE / "plugins"
 CHATS = 100
 RUNNING = 50
@@ -32,6 +34,8 @@ TIMES = 5
 """So often the others talk by themselves, and so often beside those."""
 WAITING = 100
 """Messages behind the hung one in its chat."""
+PROBE_S = 0.005
+"""So often it is looked how late the gateway's loop is."""
 SETTLE_S = 2.0
 """Until those are taken in: what is looked at is a chat that hangs, not a burst."""
 BULK, EACH, FILLED = 100_000, 5, 250
@@ -61,7 +65,8 @@ def chats(ground: Ground, products: Sequence[Product], each: int) -> None:
             await _warm()
             ground.book.write(product.name, "chats beside", **await _beside(process))
 
-        ground.served(mine, second)
+        with model(HUGE_PORT):
+            ground.served(mine, second)
 
 
 def soak(ground: Ground, products: Sequence[Product], turns: int) -> None:
@@ -94,6 +99,9 @@ def _furnished(product: Product) -> Product:
         "inbound": {"debounceMs": 0},
         "queue": {"mode": "followup", "debounceMs": 0, "cap": 1_000},
     }
+    fake = written["models"]["providers"]["fake"]
+    there = {"baseUrl": fake["baseUrl"].replace(str(MODEL_PORT), str(HUGE_PORT))}
+    written["models"]["providers"]["apart"] = {**fake, **there}
     path.write_text(json.dumps(written))
     return mine
 
@@ -144,6 +152,7 @@ async def _stored() -> Row:
 async def _beside(process: Process) -> Row:
     """The others by themselves and beside a hung and a huge chat, in turns."""
     alone, beside, huge, wrong = _Others("alone"), _Others("beside"), [], []
+    await _ask({"huge": ["/model apart/fake"]}, answer="model")
     first = await _ask({"huge": ["read me"]})
     for _ in range(TIMES):
         await alone.talk(process)
@@ -160,6 +169,8 @@ async def _beside(process: Process) -> Row:
         "alone_p95_ms": alone.figure(0.95),
         "beside_p95_ms": beside.figure(0.95),
         "p95_ratio": round(beside.figure(0.95) / alone.figure(0.95), 2),
+        "alone_late_ms": alone.late(),
+        "beside_late_ms": beside.late(),
         "alone_cpu_pct": spread(alone.cpu_pct, 1),
         "beside_cpu_pct": spread(beside.cpu_pct, 1),
         "huge_first_ms": round(first["answered_s"][0] * 1e3, 1),
@@ -176,14 +187,20 @@ class _Others:
     seconds: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     cpu_pct: list[float] = field(default_factory=list)
+    late_s: list[float] = field(default_factory=list)
 
     async def talk(self, process: Process) -> None:
         cpu = process.cpu()
         say = _texts((f"{self.name}{number}" for number in range(OTHERS)), ROUNDS)
-        told = await _ask(say, turns=True, pause_s=PAUSE_S, stagger_s=PAUSE_S / OTHERS)
+        told = await _ask(say, turns=True, pause_s=PAUSE_S, stagger_s=PAUSE_S / OTHERS, probe_s=PROBE_S)
+        self.late_s += told["late_s"]
         self.seconds += told["answered_s"]
         self.wrong += told["wrong"]
         self.cpu_pct.append((process.cpu() - cpu) / told["wall_s"] * 100)
+
+    def late(self) -> Row:
+        """How late the gateway's loop came to what was due, ms."""
+        return {f"p{share * 100:g}": round(quantile(self.late_s, share) * 1e3, 2) for share in (0.5, 0.99, 0.999)}
 
     def figure(self, share: float) -> float:
         return round(quantile(self.seconds, share) * 1e3, 2)

@@ -63,14 +63,14 @@ async def _with_client(product: Product, process: Process, work: Callable[[Proce
 
 
 @contextmanager
-def model() -> Iterator[Process]:
-    """The fake model, serving."""
+def model(port: int = MODEL_PORT) -> Iterator[Process]:
+    """The fake model, serving, in a process of its own."""
     with socket.socket() as probe:
-        if probe.connect_ex(("127.0.0.1", MODEL_PORT)) == 0:
-            raise SystemExit(f"port {MODEL_PORT} is in use: another measurement runs; wait for its end or stop it")
-    process = spawn([sys.executable, "-m", "bench.model", str(MODEL_PORT)], cwd=None)
+        if probe.connect_ex(("127.0.0.1", port)) == 0:
+            raise SystemExit(f"port {port} is in use: another measurement runs; wait for its end or stop it")
+    process = spawn([sys.executable, "-m", "bench.model", str(port)], cwd=None)
     try:
-        answering(process, f"http://127.0.0.1:{MODEL_PORT}/stats")
+        answering(process, f"http://127.0.0.1:{port}/stats")
         yield process
     finally:
         process.stop()

@@ -24,7 +24,7 @@ class Asked:
     """`say`: the texts of each chat. `answer` is in each answer; empty: none is waited for.
 
     `turns`: a chat's next text is said `pause_s` after the answer, instead of behind the one before. `at_once` chats
-    are in hand together, all if 0; they begin `stagger_s` apart.
+    are in hand together, all if 0; they begin `stagger_s` apart. `probe_s`: so often it is looked how late the loop is.
     """
 
     say: dict[str, list[str]]
@@ -34,15 +34,19 @@ class Asked:
     at_once: int = 0
     stagger_s: float = 0.0
     timeout_s: float = 600.0
+    probe_s: float = 0.0
 
 
 @dataclass(slots=True)
 class Told:
-    """Seconds: of all, of each message until it was stored, and from the saying to the answer. `wrong` answers."""
+    """Seconds: of all, of each message until it was stored, from the saying to the answer, and by which the loop came
+    late. `wrong` answers.
+    """
 
     wall_s: float = 0.0
     accepted_s: list[float] = field(default_factory=list)
     answered_s: list[float] = field(default_factory=list)
+    late_s: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
 
@@ -85,11 +89,14 @@ class Network:
             async with gate:
                 await self._chat(asked, told, chat, texts, receive)
 
+        probe = asyncio.create_task(_late(asked.probe_s, told.late_s))
         try:
             async with asyncio.timeout(asked.timeout_s):
                 await asyncio.gather(*(one(at, chat, texts) for at, (chat, texts) in enumerate(asked.say.items())))
         except TimeoutError:
             told.wrong.append(f"no answer in {asked.timeout_s:g} s")
+        finally:
+            probe.cancel()
         told.wall_s = time.monotonic() - began
         return told
 
@@ -114,6 +121,13 @@ class Network:
         address = Address(CHANNEL, self._account.id, chat, "direct")
         now = int(time.time() * 1000)
         return Inbound(str(next(self._numbers)), "message", address, Sender(chat, chat), text, timestamp=now)
+
+
+async def _late(every_s: float, late_s: list[float]) -> None:
+    while every_s:
+        began = time.monotonic()
+        await asyncio.sleep(every_s)
+        late_s.append(time.monotonic() - began - every_s)
 
 
 async def _answered(
