@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import Content, Text
-from garra.core.taint import Mark
+from garra.core.taint import CLEAN, Mark, Marks
 from garra.core.value import frozen
 from garra.sdk.ports import Clock, Exec, Files, Grants
 
@@ -42,7 +42,7 @@ class Result:
 @frozen
 class ToolContext:
     """Where a call happens and what it may use. `requester` is the immutable id (`channel:account:id`) of whoever asked
-    for the turn; empty for the owner at his own screen.
+    for the turn; empty for the owner at his own screen. `marks` tell what text from outside the turn has read.
     """
 
     agent_id: AgentId
@@ -55,6 +55,7 @@ class ToolContext:
     grants: Grants
     time_zone: str = "UTC"
     requester: str = ""
+    marks: Marks = CLEAN
 
 
 @frozen
@@ -76,6 +77,9 @@ class ToolInfo:
 
     `mode` sequential makes a whole batch of calls run one after another. `hidden` keeps it out of a chat's progress
     lines. `description` is paid for in every request: short.
+
+    `effects` are all it may change beyond the workspace. `declared`: of a plugin's tool, that `effects` and the `marks`
+    of its results tell all; without it, whatever it answers is text from outside, and each call of it sends something.
     """
 
     name: str
@@ -87,6 +91,7 @@ class ToolInfo:
     source: Source = "core"
     groups: tuple[str, ...] = field(default=())
     effects: tuple[Effect, ...] = field(default=())
+    declared: bool = False
 
 
 class Tool(Protocol):
@@ -115,4 +120,13 @@ class Shows(Protocol):
 
     async def show(self, call: Call) -> str:
         """The whole of it, in plain text; nothing that matters is left out. Raises ToolFailed as `execute` would."""
+        ...
+
+
+@runtime_checkable
+class Affects(Protocol):
+    """A tool of whose effects a call may have fewer, or none."""
+
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        """Those of this very call, among `info.effects`. Raises ToolFailed as `execute` would."""
         ...
