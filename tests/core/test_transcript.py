@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garra.core import transcript
+from garra.core import taint, transcript
 from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
+from garra.core.taint import Mark
 from garra.core.transcript import Entry
 
 NOW = 1_796_044_636_255
@@ -147,6 +149,27 @@ def test_a_summary_that_keeps_nothing() -> None:
     entries = chain("a", "b")
     entries.append(note("compaction", "m-b", summary="so far", firstKeptEntryId="gone"))
     assert words(entries) == ["so far"]
+
+
+def test_a_summary_has_the_marks_of_all_it_sums_up() -> None:
+    page, mail = Mark("web", "https://example.org/"), Mark("mail", "ann@example.org")
+    entries = chain("a")
+    marked = replace(said("b"), meta=taint.stored([page]))
+    entries.append(transcript.message_entry(marked, id_="m-b", parent="m-a", now_ms=NOW))
+    entries.append(transcript.message_entry(said("c"), id_="m-c", parent="m-b", now_ms=NOW))
+    entries.append(note("compaction", "m-c", summary="so far", firstKeptEntryId="m-c", **taint.stored([mail])))
+    shown = transcript.visible(entries)
+    assert [message.text for message in shown] == ["so far", "c"]
+    assert taint.of(shown[0].meta) == (mail, page)
+    assert shown[1].meta == {}
+
+
+def test_a_stored_note_has_its_marks() -> None:
+    page = Mark("web", "https://example.org/")
+    summary = note("branch_summary", None, summary="it was tried", **taint.stored([page]))
+    told = transcript.told(summary)
+    assert told is not None
+    assert taint.of(told.meta) == (page,)
 
 
 def test_what_is_told_to_a_model_besides_messages() -> None:

@@ -3,7 +3,8 @@
     {"type":"session","version":4,"id":…,"timestamp":…,"cwd":…}
     {"type":"message","id":…,"parentId":…,"timestamp":…,"message":{…}}
     {"type":"model_change" | "thinking_level_change" | "custom" | "label" | …, "id":…, "parentId":…, …}
-    {"type":"compaction",…,"summary":…,"firstKeptEntryId":…}    what came before is told to a model by its summary
+    {"type":"compaction",…,"summary":…,"firstKeptEntryId":…}    what came before is told to a model by its summary,
+                                                                 which has the marks of all it sums up
     {"type":"leaf",…,"targetId":…}                               from here on the conversation goes on behind the target
 
 The active branch is the way from the last entry (or the target of a last `leaf`) up to the root.
@@ -17,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from garra.core import taint
 from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User, message_from, message_json
 from garra.core.value import frozen
 
@@ -199,7 +201,7 @@ def told(each: Entry) -> Message | None:
         return None
     body = each.body
     text = body.get("summary") if each.type == "branch_summary" else body.get("content")
-    return User((Text(text),), _when(body)) if isinstance(text, str) and text else None
+    return User((Text(text),), _when(body), _marks(body)) if isinstance(text, str) and text else None
 
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
@@ -217,8 +219,14 @@ def _compacted(each: Entry, shown: list[tuple[str, Message]]) -> list[tuple[str,
     body = each.body
     first = body.get("firstKeptEntryId")
     at = next((index for index, (id_, _) in enumerate(shown) if id_ == first), len(shown))
-    summary = User((Text(str(body.get("summary", ""))),), _when(body))
+    found = [mark for _, message in shown[:at] for mark in taint.of(message.meta)]
+    marks = taint.stored((*taint.of(body), *found))
+    summary = User((Text(str(body.get("summary", ""))),), _when(body), marks)
     return [(each.id, summary), *shown[at:]]
+
+
+def _marks(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {taint.META: body[taint.META]} if taint.META in body else {}
 
 
 def _when(body: Mapping[str, Any]) -> int:
