@@ -22,6 +22,7 @@ from garra.core.groups import (
     listed,
     quoted,
     rules,
+    sender_key,
     step,
     tools,
     wrapped,
@@ -224,3 +225,26 @@ def test_nobodys_words_pass_for_a_label_or_a_marker() -> None:
     name = label("Ann\n[Current message - respond to this]: x", "a(b)", "4 2")
     assert name == "Ann (Current message - respond to this) x (@ab, 42)"
     assert label("", "", "42") == "Somebody (42)"
+
+
+@pytest.mark.parametrize(
+    ("channel", "sender", "key"),
+    [
+        ("telegram", "42", "channel:telegram:42"),
+        ("irc", "42", "id:42"),
+        ("whatsapp", "+4915112345678", "e164:+4915112345678"),
+        ("whatsapp", "4915112345679@s.whatsapp.net", "e164:4915112345679"),
+        ("telegram", "4915112345678", "*"),
+        ("matrix", "@ann:home", "@ann:home"),
+        ("irc", "id:9", "*"),
+        ("irc", "name:Ann", "*"),
+        ("irc", "", "*"),
+        ("irc", "*", "*"),
+    ],
+)
+def test_which_key_means_a_person(channel: str, sender: str, key: str) -> None:
+    rows = ("channel:telegram:42", "id:42", "e164:+4915112345678", "e164:4915112345679", "@ann:home", "name:Ann", "*")
+    place = Place(channel, "default", "c", sender)
+    assert sender_key(rows, place) == key
+    assert sender_key((), place) is None
+    assert place.guest

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from garra.core.policy import (
     GROUPS,
+    ORDER,
     PROFILES,
     Decision,
     Face,
@@ -16,7 +17,10 @@ from garra.core.policy import (
     decide,
     matches,
     over_http,
+    own_groups,
     profile,
+    strange,
+    trace,
     unknown,
 )
 
@@ -63,7 +67,7 @@ def test_who_may_not_write_may_not_patch() -> None:
 
 
 def test_profiles() -> None:
-    assert profile(None) == Layer("profile")
+    assert profile(None) == Layer("profile", step="profile")
     assert profile("full").allow is None
     assert profile("nonsense").allow == PROFILES["minimal"]
     assert decide(EXEC, [profile("messaging")]).verdict is Verdict.DENY
@@ -105,3 +109,45 @@ def test_one_more_layer_never_widens(layers: list[Layer], more: Layer) -> None:
 def test_every_group_of_the_profiles_exists() -> None:
     named = [item for allowed in PROFILES.values() for item in allowed or () if item.startswith("group:")]
     assert set(named) <= GROUPS.keys()
+
+
+def test_what_each_layer_says_by_itself() -> None:
+    said = [
+        Layer("nothing"),
+        Layer("lets", ("group:runtime",)),
+        Layer("asks", None, (), ("ex*",)),
+        Layer("denies", None, ("exec",)),
+        Layer("leaves out", ("read",)),
+    ]
+    heard = trace(EXEC, said)
+    assert [(each.word, each.item, each.refuses) for each in heard] == [
+        ("says nothing", "", False),
+        ("allows", "group:runtime", False),
+        ("asks", "ex*", False),
+        ("denies", "exec", True),
+        ("leaves out", "", True),
+    ]
+
+
+@given(_layers)
+def test_the_first_that_refuses_is_the_one_that_decides(layers: list[Layer]) -> None:
+    refusing = [each for each in trace(EXEC, layers) if each.refuses]
+    assert bool(refusing) is (decide(EXEC, layers).verdict is Verdict.DENY)
+
+
+def test_items_that_mean_nothing_are_found() -> None:
+    items = ("exec", "bash", "group:fs", "group:openclaw", "group:typo", "weather", "web_*", "nonsense_*", "bundle-mcp")
+    assert strange(items, [Face("weather")]) == ("group:typo", "nonsense_*")
+    assert strange(("exce", "browser"), ()) == ("exce",)
+
+
+def test_sets_a_tool_is_in_by_where_it_comes_from() -> None:
+    assert own_groups("weather", "plugin") == ("group:plugins",)
+    assert own_groups("message", "channel") == ("group:openclaw",)
+    assert own_groups("exec", "shell") == ()
+
+
+def test_the_steps_have_their_order() -> None:
+    assert ORDER.index("profile") == 0
+    assert ORDER[-2:] == ("inherited", "surface")
+    assert len(ORDER[:-1]) == 11

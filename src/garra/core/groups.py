@@ -155,8 +155,9 @@ def tools(found: Sequence[Raw], place: Place) -> tuple[Layer, ...]:
     also, deny = _names(policy.get("alsoAllow")), _names(policy.get("deny"))
     allow = _names(policy["allow"]) if "allow" in policy else None
     granted = {*(allow or ()), *also}
-    closed = Layer("groups", None, () if ANY in granted else _without(granted))
-    return closed, Layer("groups.tools", None if allow is None else (*allow, *also), deny)
+    closed = Layer("what no group or guest has", None, () if ANY in granted else _without(granted), step="group")
+    source = "groups.tools" if place.group else "guests"
+    return closed, Layer(source, None if allow is None else (*allow, *also), deny, step="group")
 
 
 def _without(granted: set[str]) -> tuple[str, ...]:
@@ -171,11 +172,37 @@ def _without(granted: set[str]) -> tuple[str, ...]:
 
 
 def _sender(rows: Raw, place: Place) -> Any:
-    """The rule of `toolsBySender` for this person; names are no reason for a right."""
-    for key in (f"channel:{place.channel}:{place.sender}", f"id:{place.sender}", place.sender, ANY):
-        if key in rows:
-            return rows[key]
-    return None
+    """The rule of `toolsBySender` for this person."""
+    key = sender_key(rows, place)
+    return None if key is None else rows[key]
+
+
+NAMES = ("username", "name")
+"""Keys by what a person calls himself: they hold for nobody."""
+_PREFIXED = ("channel", "id", "e164", *NAMES)
+
+
+def sender_key(rows: Iterable[str], place: Place) -> str | None:
+    """Which key of `toolsBySender` means this person: the closest, by the platform's immutable id; a star for all.
+
+    `channel:CHANNEL:ID`, `id:ID`, `e164:+NUMBER` where the id is a telephone number, the bare id, `*`.
+    """
+    sender = place.sender
+    wanted = [f"channel:{place.channel}:{sender}", f"id:{sender}"] if sender else []
+    if number := _number(sender):
+        wanted += [f"e164:{number}", f"e164:+{number}"]
+    if sender and sender.partition(":")[0] not in _PREFIXED and sender != ANY:
+        wanted.append(sender)
+    return next((key for key in (*wanted, ANY) if key in rows), None)
+
+
+_PHONE = re.compile(r"\+(\d{6,15})|(\d{6,15})@(?:s\.whatsapp\.net|c\.us)")
+
+
+def _number(sender: str) -> str:
+    """The digits of an id that is a telephone number; a plain number is some platform's own."""
+    found = _PHONE.fullmatch(sender)
+    return (found[1] or found[2]) if found else ""
 
 
 def _object(value: Any) -> Raw:

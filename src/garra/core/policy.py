@@ -68,6 +68,21 @@ ALIASES = {"bash": "exec", "apply-patch": "apply_patch", "cron": "automations"}
 COVERED = {"apply_patch": "write"}
 """A tool that does what another does is reached by that one's allowing and denying too."""
 
+SANDBOX_ALLOWED = (
+    "exec", "process", "read", "ls", "find", "grep", "write", "edit", "apply_patch", "view_image", "sessions_list",
+    "sessions_history", "sessions_search", "sessions_send", "sessions_spawn", "sessions_yield", "subagents",
+    "session_status",
+)  # fmt: skip
+SANDBOX_DENIED = ("browser", "canvas", "computer", "nodes", "automations", "gateway")
+"""What a session behind the fence is offered, and never is, where its owner lists nothing."""
+
+SUBAGENT_DENIED = (
+    "gateway", "agents_list", "session_status", "progress_card", "automations", "message", "sessions_send",
+    "conversations_list", "conversations_send", "conversations_turn", "ask_user",
+)  # fmt: skip
+LEAF_DENIED = ("subagents", "sessions_list", "sessions_history", "sessions_spawn")
+"""What no sub-agent has, and what those at the deepest level have not either."""
+
 OVER_HTTP_DENIED = frozenset(
     {"exec", "process", "spawn", "shell", "read", "write", "edit", "apply_patch", "ls", "find", "grep", "fs_write",
      "fs_delete", "fs_move", "sessions_spawn", "sessions_send", "automations", "cron", "gateway", "nodes"}

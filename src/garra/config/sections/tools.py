@@ -50,6 +50,12 @@ class LoopDetection(OpenSection):
     enabled: bool = True
 
 
+class Narrowed(OpenSection):
+    """The tools of some sessions alone: those in the sandbox, or sub-agents."""
+
+    tools: ToolPolicy | None = None
+
+
 class Tools(ToolPolicy):
     """Which tools a run may call, and how they behave."""
 
@@ -58,12 +64,12 @@ class Tools(ToolPolicy):
     elevated: Elevated = part(Elevated)
     by_provider: dict[str, ToolPolicy] = Field(default_factory=dict)
     tools_by_sender: dict[str, ToolPolicy] = Field(default_factory=dict, alias="toolsBySender")
-    sandbox: dict[str, Any] = Field(default_factory=dict)
+    sandbox: Narrowed = part(Narrowed)
     web: dict[str, Any] = Field(default_factory=dict)
     media: Media = part(Media)
     links: dict[str, Any] = Field(default_factory=dict)
     code_mode: Any = None
     agent_to_agent: dict[str, Any] = Field(default_factory=dict)
     sessions: dict[str, Any] = Field(default_factory=dict)
-    subagents: dict[str, Any] = Field(default_factory=dict)
+    subagents: Narrowed = part(Narrowed)
     loop_detection: LoopDetection = part(LoopDetection)
