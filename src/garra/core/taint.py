@@ -57,6 +57,14 @@ class Marks:
 CLEAN: Final = Marks()
 
 
+@frozen
+class Need:
+    """A marked turn would do this: it needs a person's yes."""
+
+    effects: tuple[str, ...]
+    marks: Marks
+
+
 def add(marks: Marks, found: Iterable[Mark]) -> Marks:
     """`marks` after one more text, in time that does not depend on how many there were."""
     new = tuple(found)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from garra.core import taint
 from garra.core.approvals import Question, shown
 from garra.core.policy import Decision
 from garra.core.value import frozen
@@ -36,6 +37,10 @@ class Gate:
         why = [line for reasons in self.reasons for line in reasons(pending)]
         if decision.verdict.value == "ask":
             why.insert(0, f"{decision.source} says to ask first")
+        need, always = pending.need, False
+        if need is not None:
+            why += [taint.does(need.effects), *taint.because(need.marks)]
+            always = decision.verdict.value != "ask"  # what the policy sets apart is asked each time
         return Question(
             "tool",
             await self._subject(pending),
@@ -44,6 +49,9 @@ class Gate:
             context.agent_id,
             context.run_id,
             call.id,
+            choices=("allow-once", "allow-always", "deny") if always else ("allow-once", "deny"),
+            remembers=taint.remembers(call.name) if always else "",
+            covers=taint.covered(context.session_key, call.name, need.marks) if always and need else "",
             why=tuple(why),
             requester=context.requester,
             tool=call.name,

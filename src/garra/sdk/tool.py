@@ -103,6 +103,7 @@ class Tool(Protocol):
         """Do it. Cancelling the task stops it, with everything it started in the foreground.
 
         Raises ToolFailed with a line that the model can act on; any other exception is reported as a fault of ours.
+        Where that line holds text from outside, the error's `details["marks"]` are its marks.
         """
         ...
 

@@ -12,18 +12,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from garra.core import policy, schema
+from garra.core import policy, schema, taint
 from garra.core.clip import clip
 from garra.core.errors import BadArguments, GarraError, ToolFailed
 from garra.core.groups import Place
 from garra.core.ids import AgentId, SessionKey
 from garra.core.messages import Content, Image, Text, ToolCall, ToolResult
 from garra.core.policy import Decision, Face, Layer, Verdict
+from garra.core.taint import Mark, Need, brief
 from garra.core.value import frozen
 from garra.sdk.model import ToolSpec
 from garra.sdk.ports import Clock
 from garra.sdk.stream import UNPARSED
-from garra.sdk.tool import Call, Origin, Prepares, Tool, ToolContext, ToolInfo, Update
+from garra.sdk.tool import Affects, Call, Origin, Prepares, Result, Tool, ToolContext, ToolInfo, Update
 
 log = logging.getLogger(__name__)
 
@@ -56,11 +57,12 @@ class Scope:
 
 @frozen
 class Pending:
-    """A call about to run; its arguments fit."""
+    """A call about to run; its arguments fit. `need` is what text from outside makes a person's affair of it."""
 
     tool: ToolInfo
     call: ToolCall
     context: ToolContext
+    need: Need | None = None
 
 
 @frozen
@@ -83,7 +85,7 @@ Before = Callable[[Pending], Awaitable[ToolCall | Block]]
 After = Callable[[Pending, ToolResult, int], Awaitable[ToolResult]]
 """Sees a result and how many milliseconds it took; gives it back, changed or not. One that fails changes nothing."""
 Gate = Callable[[Pending, Decision], Awaitable[Gated]]
-"""Asks a person, where the policy says so."""
+"""Asks a person, where the policy says so, or a need."""
 
 
 @frozen
@@ -185,9 +187,12 @@ class Pipeline:
         pending = Pending(tool.info, fitted(tool, call), context)
         pending = await self._allowed(tool, pending, decision)
         began = self._clock.monotonic()
-        answer = await tool.execute(Call(call.id, pending.call.arguments, context), update)
-        result = ToolResult(call.id, call.name, bounded(answer.content), self._clock.now_ms(), details=answer.details)
-        return await self._finished(pending, result, round((self._clock.monotonic() - began) * 1000))
+        answer = await _executed(tool, Call(call.id, pending.call.arguments, context), update)
+        marks = taint.stored((*answer.marks, *_outside(tool.info)))
+        now = self._clock.now_ms()
+        result = ToolResult(call.id, call.name, bounded(answer.content), now, details=answer.details, meta=marks)
+        finished = await self._finished(pending, result, round((self._clock.monotonic() - began) * 1000))
+        return finished if not marks or marks == finished.meta else _marked(finished, marks)
 
     async def _allowed(self, tool: Tool, pending: Pending, decision: Decision) -> Pending:
         """The call as the hooks left it. Raises ToolFailed when one blocks it, or the person who is asked does."""
@@ -197,12 +202,21 @@ class Pipeline:
                 raise ToolFailed(f"Not run: {said.reason}", details={"kind": "blocked"})
             if said is not pending.call:
                 pending = replace(pending, call=fitted(tool, said))
-        if decision.verdict is Verdict.ASK:
-            gated = await self._gate(pending, decision) if self._gate else Gated(False, "nobody can be asked here")
-            if not gated.allowed:
-                reason = gated.reason or "it was not approved"
-                raise ToolFailed(f"Not run: {reason}", details={"kind": "denied", "source": decision.source})
+        need = await _need(tool, pending)
+        if decision.verdict is Verdict.ASK or need is not None:
+            await self._ask(replace(pending, need=need), decision)
         return pending
+
+    async def _ask(self, pending: Pending, decision: Decision) -> None:
+        """Raises ToolFailed unless a person says yes."""
+        gated = await self._gate(pending, decision) if self._gate else Gated(False, "nobody can be asked here")
+        if gated.allowed:
+            return
+        reason, source = gated.reason or "it was not approved", decision.source
+        if (need := pending.need) is not None:
+            log.info("%s was kept from %s: it read %s", pending.context.run_id, pending.call.name, brief(need.marks))
+            reason, source = taint.refused(reason, need.effects, need.marks), "taint"
+        raise ToolFailed(f"Not run: {reason}", details={"kind": "denied", "source": source})
 
     async def _hear(self, hook: Before, pending: Pending) -> ToolCall | Block:
         try:
@@ -220,10 +234,48 @@ class Pipeline:
         return result
 
     def _failed(self, call: ToolCall, text: str, details: Any, kind: str) -> ToolResult:
-        known = details if isinstance(details, Mapping) else {}
+        known = dict(details) if isinstance(details, Mapping) else {}
+        meta = taint.stored(mark for mark in known.pop(taint.META, ()) if isinstance(mark, Mark))
         body = {"status": "failed", "error": text, "errorKind": kind, **known}
         content: Content = (Text(clip(text, MAX_TEXT)[0]),)
-        return ToolResult(call.id, call.name, content, self._clock.now_ms(), is_error=True, details=body)
+        now = self._clock.now_ms()
+        return ToolResult(call.id, call.name, content, now, is_error=True, details=body, meta=meta)
+
+
+async def _need(tool: Tool, pending: Pending) -> Need | None:
+    """What makes this call a person's affair: its turn read text from outside, and it changes something."""
+    marks = pending.context.marks
+    if not marks.count:
+        return None
+    effects: tuple[str, ...] = tool.info.effects
+    if isinstance(tool, Affects):
+        effects = await tool.affects(Call(pending.call.id, pending.call.arguments, pending.context))
+    elif _is_guest(tool.info):
+        effects = effects or ("sends",)
+    return Need(effects, marks) if effects else None
+
+
+async def _executed(tool: Tool, call: Call, update: Update) -> Result:
+    try:
+        return await tool.execute(call, update)
+    except ToolFailed as error:
+        if marks := _outside(tool.info):
+            error.details = {**(error.details or {}), taint.META: marks}
+        raise
+
+
+def _is_guest(info: ToolInfo) -> bool:
+    """Whether it is a tool from elsewhere that does not say what it reads and changes."""
+    return info.source == "plugin" and not info.declared
+
+
+def _outside(info: ToolInfo) -> tuple[Mark, ...]:
+    return (Mark("tool", info.name),) if _is_guest(info) else ()
+
+
+def _marked(result: ToolResult, marks: Mapping[str, Any]) -> ToolResult:
+    """A result that hooks have changed still has the marks of what it was made from."""
+    return replace(result, meta={**result.meta, **taint.stored((*taint.of(marks), *taint.of(result.meta)))})
 
 
 def _rows(tools: tuple[Tool, ...], layers: tuple[Layer, ...]) -> tuple[Row, ...]:
