@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from garra.app import logbook
+from garra.app import approvals, logbook
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
@@ -25,6 +25,7 @@ from garra.core.events import EntryStored, RunBody
 from garra.core.ids import SessionId
 from garra.core.value import frozen
 from garra.domains.context import prompt
+from garra.domains.exec.approvals import Approvals
 from garra.domains.exec.boxes import probe_by
 from garra.domains.exec.supervisor import Consent, Host, Supervisor
 from garra.domains.models import catalog
@@ -48,6 +49,7 @@ from garra.io.tasks import Tasks
 from garra.runs import ground, rights
 from garra.runs.assemble import Assembler, Parts
 from garra.runs.drive import Driver, said
+from garra.runs.gate import Gate
 from garra.runs.news import News
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
@@ -132,6 +134,7 @@ class House:
     programs: Programs
     http: GuardedHttp
     calls: _Calls
+    approvals: Approvals
     notices: list[str] = field(default_factory=list)
 
 
@@ -177,6 +180,9 @@ class _Building:
         self.sessions = Sessions(self.db, self.paths.agents, self.clock, new_id)
         await self.sessions.open()
         self.stack.push_async_callback(self.sessions.close)
+        asking = approvals.Asking(self.db, self.clock, self.spawn, new_id, lambda: self.runs)
+        self.approvals = approvals.made(asking, self.options.consent)
+        await self.approvals.load()
 
     async def find_plugins(self) -> None:
         live = self.live
@@ -199,7 +205,10 @@ class _Building:
         live = self.live
         tools = _Brought(self.plugins, self.models, await asyncio.to_thread(self.plugins.tools))
         self.stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, self.paths, self.spawn)))
-        self.pipeline = Pipeline(lambda: tools.now, lambda scope: rights.layers(live.config, scope), self.clock)
+        gate = Gate(self.approvals, lambda name: next((tool for tool in tools.now if tool.info.name == name), None))
+        self.pipeline = Pipeline(
+            lambda: tools.now, lambda scope: rights.layers(live.config, scope), self.clock, gate=gate
+        )
         self.supervisor = Supervisor(
             self.programs,
             list(self.plugins.sandboxes().values()),
@@ -225,13 +234,14 @@ class _Building:
         first_pick = FirstPick(self.models, scout, self.http, Told(self.db, self.options.tell))
         shared = self.options.shared
         turnstile = Turnstile(self.paths.locks, self.sessions, self.clock, self.options.tell) if shared else None
-        runs = _runs(parts, assembler, self.spawn, first_pick, turnstile=turnstile)
+        runs = self.runs = _runs(parts, assembler, self.spawn, first_pick, turnstile=turnstile)
         if turnstile is not None:
             runs.subscribe(turnstile.watching(self.spawn))
         self.stack.push_async_callback(runs.close)
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
             self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
+            self.approvals,
         )  # fmt: skip
 
 

@@ -90,7 +90,6 @@ class Source:
     guild: str = ""
     sender: str = ""
     direct: bool = True
-    owner: bool = False
     unattended: bool = False
 
 
@@ -169,7 +168,15 @@ class Asked:
     at: int
 
 
-Event = Registered | Decided | Passed | Withdrawn | Restarted | Asked
+@frozen
+class Unheard:
+    """There is nobody who could be asked. `reason` is what the model reads."""
+
+    at: int
+    reason: str
+
+
+Event = Registered | Decided | Passed | Withdrawn | Restarted | Asked | Unheard
 
 
 @frozen
@@ -190,6 +197,13 @@ class Resolve:
 
 
 @frozen
+class Give:
+    """It was answered before; the one who asks again is told, and nobody else."""
+
+    answer: Answer
+
+
+@frozen
 class Accepted:
     """What the person who decides is told. `again`: it was decided so before."""
 
@@ -204,13 +218,12 @@ class Refused:
     words: str
 
 
-Effect = Store | Announce | Resolve | Accepted | Refused
+Effect = Store | Announce | Resolve | Give | Accepted | Refused
 
 Step = tuple[Approval, tuple[Effect, ...]]
 
 EXPIRED = "nobody answered in time"
-UNASKED = "nobody can be asked here"
-DENIED = "the owner said no"
+DENIED = "the person who was asked said no"
 
 
 def step(approval: Approval, event: Event) -> Step:
@@ -230,6 +243,9 @@ def step(approval: Approval, event: Event) -> Step:
             return replace(approval, waited=False, phase="pending" if approval.open else approval.phase), ()
         case Asked(question, at):
             return _again(approval, question, at)
+        case Unheard(at, reason):
+            fallback = Answer(approval.question.fallback, by="askFallback", reason=reason)
+            return _answered(approval, fallback, at) if approval.open else (approval, ())
         case _:
             assert_never(event)
 
@@ -245,7 +261,7 @@ def _registered(approval: Approval, at: int) -> Step:
 
 
 def _decided(approval: Approval, event: Decided) -> Step:
-    answer = Answer(event.choice, event.by, event.reason)
+    answer = Answer(event.choice, event.by, event.reason or ("" if event.choice != "deny" else DENIED))
     standing = approval.early or approval.answer
     if standing is not None and approval.phase in ("registering", "allowed", "denied"):
         if standing.choice == event.choice:
@@ -293,8 +309,8 @@ def _again(approval: Approval, question: Question, at: int) -> Step:
         return approval, effects
     if approval.open:
         return replace(approval, waited=True, question=_moved(approval.question, question)), (Store(),)
-    answer = approval.answer or Answer("deny", reason=UNASKED)
-    return replace(approval, used=True), (Store(), Resolve(answer))
+    assert approval.answer is not None
+    return replace(approval, used=True), (Store(), Give(approval.answer))
 
 
 def _moved(question: Question, again: Question) -> Question:

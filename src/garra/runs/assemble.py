@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
@@ -238,6 +238,7 @@ class Assembler:
         scope = Scope(run.agent_id, run.session_key, run.turn.origin, place=run.turn.place)
         names = {spec.name for spec in specs}
         context = self.context(run.agent_id, run.session_key, run.run_id, run.turn.origin)
+        context = replace(context, requester=requester(run))
 
         async def call(call: ToolCall, update: Update) -> ToolResult:
             return await parts.pipeline.call(call, context, update, scope)
@@ -253,6 +254,12 @@ def _looked_up(values: Any, path: str) -> Any:
     for key in path.split("."):
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
+
+
+def requester(run: Run) -> str:
+    """Who asked for a turn: the immutable id, by channel and account; empty for the owner at his own screen."""
+    place = run.turn.place
+    return f"{place.channel}:{place.account}:{place.sender}" if place else ""
 
 
 def scope_of(run: Run, model: Model) -> Scope:

@@ -113,7 +113,7 @@ class Supervisor:
             return False
         async with self._asking:
             if self._consented is None:
-                self._consented = await self._consent(session_key, reason)
+                self._consented = await self._consent(session_key, f"{reason}\n{WHETHER}")
             return self._consented
 
     def new_id(self, session_key: SessionKey) -> str:

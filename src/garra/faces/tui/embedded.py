@@ -81,7 +81,7 @@ class Embedded:
     async def open(self, listener: Listener, ask: Ask) -> None:
         async def consent(session_key: str, reason: str) -> bool:
             del session_key
-            return await ask(f"{reason}\nMay commands run on this machine itself while this window is open?")
+            return await ask(reason)
 
         def tell(line: str) -> None:
             listener(Event(NOTICE, {"text": line}))
