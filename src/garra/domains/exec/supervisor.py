@@ -34,6 +34,7 @@ SHELLS = ("/bin/bash", "/usr/bin/bash", "/run/current-system/sw/bin/bash", "/bin
 Consent = Callable[[SessionKey, str], Awaitable[bool]]
 Notice = Callable[[SessionKey, Ran], None]
 
+WHETHER = "May commands run on this machine itself while this window is open?"
 
 @frozen
 class Host:
