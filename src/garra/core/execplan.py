@@ -23,6 +23,9 @@ class Settings:
 
     `timeout_s` 0 means no limit. `network` opens the network inside the sandbox. `path` leads the search path of every
     command. `notify` tells the session when a command in the background ended.
+
+    `guarded` are the files and folders (these end in /) of the workspace that a command in a sandbox cannot change:
+    set for a turn that has read text from outside. `asks`: then no command of it counts as shut in.
     """
 
     host: Host = "auto"
@@ -31,6 +34,8 @@ class Settings:
     network: bool = False
     notify: bool = True
     path: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
+    asks: bool = False
 
 
 @frozen

@@ -328,6 +328,12 @@ class Exec(Protocol):
 
     async def kill(self, session: str) -> Ran: ...
 
+    async def shut_in(self, what: Launch | str) -> bool:
+        """Whether a command that is to run, or a background one by its name, can harm nobody: no network, nothing
+        beyond the workspace, none of the files that the agent goes by; or will not run at all.
+        """
+        ...
+
     async def match(self, pattern: str, texts: Sequence[tuple[str, bytes]], limit: int) -> list[Hit]:
         """Lines of named `texts` in which the regular expression `pattern` is found, at most `limit`.
 

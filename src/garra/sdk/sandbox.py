@@ -22,6 +22,7 @@ class Plan:
     `argv` starts with an absolute path. `workspace` is a real path, seen inside at that same path; `workdir` is it or
     below it. `env` is the whole environment of the command. `terminal` is true when it gets a terminal of its own.
     `closed` are real paths below the workspace of what exists there and must not be seen inside; a folder's ends in /.
+    `fixed` are real paths of what exists there, may be read and cannot be changed.
     """
 
     argv: tuple[str, ...]
@@ -31,6 +32,7 @@ class Plan:
     network: bool = False
     terminal: bool = False
     closed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
 
 
 @frozen
@@ -71,7 +73,8 @@ Probe = Callable[[Sequence[str]], Awaitable[Probed]]
 class Sandbox(Protocol):
     """One way to shut a command in. It is made with the keyword argument `probe` (a `Probe`).
 
-    `hides`: it can close places of the workspace (`Plan.closed`); a plan that needs this is not given to another.
+    `hides`: it can close places of the workspace (`Plan.closed`), and hold others fast (`Plan.fixed`); a plan that
+    needs this is not given to another.
     """
 
     name: str

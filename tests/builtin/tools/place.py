@@ -43,6 +43,9 @@ class NoExec:
     async def kill(self, session: str) -> Ran:
         raise AssertionError(session)
 
+    async def shut_in(self, what: Launch | str) -> bool:
+        return True
+
     async def match(self, pattern: str, texts: Sequence[tuple[str, bytes]], limit: int) -> list[Hit]:
         raise AssertionError(pattern, texts, limit)
 

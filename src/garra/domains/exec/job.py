@@ -24,12 +24,13 @@ Status = Literal["completed", "failed", "killed", "timeout", "running"]
 
 @frozen
 class Facts:
-    """What is known of a command before it starts."""
+    """What is known of a command before it starts. `shut_in`: it can reach nobody and change nothing that matters."""
 
     id: str
     launch: Launch
     workdir: str
     timeout_s: float
+    shut_in: bool = False
 
 
 class Job:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from garra.core import execplan
 from garra.core.errors import ToolFailed, Unavailable
 from garra.core.execplan import Settings
 from garra.core.ids import SessionKey
 from garra.core.value import frozen
+from garra.domains.exec import guard
 from garra.domains.exec.boxes import Boxes
 from garra.domains.exec.job import Facts, Job
 from garra.domains.exec.matching import match
@@ -149,9 +151,11 @@ class Commands:
                 f"No command was run: the gateway's own {plan.closed[0]} lies in the workspace {plan.workspace}, and "
                 f"the sandbox {sandbox.name} cannot hide it; install bubblewrap, or set agents.defaults.workspace"
             )
+        if sandbox is not None and sandbox.hides and self.settings.guarded:
+            plan = replace(plan, fixed=await asyncio.to_thread(guard.fixed, plan.workspace, self.settings.guarded))
         child = await self._start(plan, sandbox, background=launch.background)
         timeout_s = self.settings.timeout_s if launch.timeout_s is None else launch.timeout_s
-        facts = Facts(self.supervisor.new_id(self.session_key), launch, plan.workdir, timeout_s)
+        facts = Facts(self.supervisor.new_id(self.session_key), launch, plan.workdir, timeout_s, bool(plan.fixed) and not plan.network)
         job = Job(facts, child, self.supervisor.clock)
         jobs[facts.id] = job
         job.start(self.supervisor.spawn, update)
@@ -299,6 +303,31 @@ class Commands:
         job = self._job(session)
         await job.kill()
         return job.fresh()
+
+    def guarded(self, names: tuple[str, ...], *, ask: bool) -> Commands:
+        """The same for a turn that has read text from outside: `names` stay as they are, see `execplan.Settings`."""
+        return replace(self, settings=replace(self.settings, guarded=names, asks=ask))
+
+    async def shut_in(self, what: Launch | str) -> bool:
+        if self.settings.asks:
+            return False
+        if isinstance(what, str):
+            job = self.supervisor.jobs(self.session_key).get(what)
+            return job is None or job.facts.shut_in
+        chosen = await self.supervisor.boxes.choose()
+        where = execplan.place(
+            what.host,
+            self.settings.host,
+            elevated=what.elevated,
+            missing=None if chosen.sandbox else chosen.missing,
+            interactive=self.origin == "local",
+        )
+        if isinstance(where, execplan.Refused):
+            return True
+        box = chosen.sandbox if isinstance(where, execplan.InSandbox) else None
+        if box is None or not box.hides or self.settings.network:
+            return False
+        return await asyncio.to_thread(guard.holds, os.path.realpath(self.workspace), self.settings.guarded)
 
     async def match(self, pattern: str, texts: Sequence[tuple[str, bytes]], limit: int) -> list[Hit]:
         return await match(self.supervisor.programs, pattern, texts, limit)

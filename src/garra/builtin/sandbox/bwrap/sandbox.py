@@ -81,6 +81,7 @@ class Bubblewrap:
             "--dev", "/dev",
             "--tmpfs", "/tmp",
             "--bind", plan.workspace, plan.workspace,
+            *(flag for path in plan.fixed for flag in ("--ro-bind", path, path)),
             *_closing(plan),
             "--remount-ro", "/",
             "--chdir", plan.workdir,

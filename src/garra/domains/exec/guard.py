@@ -1,0 +1,51 @@
+"""The files of a workspace that a command may see and not change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from garra.core.errors import ToolFailed
+
+
+def fixed(root: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Where `names` (a folder's ends in /) stand in the real folder `root`. Blocks.
+
+    What is missing is made, empty: only what exists can be held fast, and an empty file says nothing. Raises ToolFailed
+    where it cannot be made. Other spellings of a name are held too; links are not, see `holds`.
+    """
+    places: set[str] = set()
+    for name in names:
+        plain = name.rstrip("/")
+        found = _spelled(root, plain)
+        if all(entry.name != plain for entry in found):
+            places.add(_made(os.path.join(root, plain), folder=name.endswith("/")))  # noqa: PTH118
+        places.update(entry.path for entry in found if _is_plain(entry))
+    return tuple(sorted(places))
+
+
+def holds(root: str, names: Iterable[str]) -> bool:
+    """Whether all of them can be held fast: a link cannot. Blocks."""
+    return all(_is_plain(entry) for name in names for entry in _spelled(root, name.rstrip("/")))
+
+
+def _spelled(root: str, plain: str) -> list[os.DirEntry[str]]:
+    with os.scandir(root) as found:
+        return [entry for entry in found if entry.name.casefold() == plain.casefold()]
+
+
+def _is_plain(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
+
+
+def _made(path: str, *, folder: bool) -> str:
+    try:
+        if folder:
+            os.mkdir(path, 0o700)  # noqa: PTH102
+        else:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ToolFailed(f"No command was run: {path} cannot be made: {error.strerror}") from None
+    return path
