@@ -16,7 +16,7 @@ from typing import Any
 import uvloop
 
 from garra import __version__
-from garra.app import logbook
+from garra.app import approvals, logbook
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
@@ -151,6 +151,7 @@ class _Resident:
             host = self._host(house, gateway, number, began)
             registry = self._connect(host, house, gateway)
             opening.app = application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry))
+            self.stack.callback(approvals.serve(house.approvals, host, house.runs))
             await gateway.health.refresh()
         with trace.step("channels"):
             channels = self.channels = Channels(house, kept.also)
@@ -346,6 +347,7 @@ class _Resident:
         assert self.server is not None
         log.info("stopping")
         self.gateway.phase = "draining"
+        self.house.spawn(approvals.rest(self.house.approvals, self.house.runs), "approvals at rest")
         if self.channels is not None:
             self.channels.rest()
         over = asyncio.Event()

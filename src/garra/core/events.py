@@ -174,6 +174,27 @@ class EntryStored:
 
 
 @frozen
+class PersonAsked:
+    """A tool call waits for a person: `approval` is the question's id, `subject` what is asked, whole."""
+
+    approval: str
+    call_id: str
+    kind: str
+    subject: str
+
+
+@frozen
+class PersonAnswered:
+    """The question has ended, by an answer or without one."""
+
+    approval: str
+    call_id: str
+    kind: str
+    subject: str
+    allowed: bool
+
+
+@frozen
 class RunEnded:
     """A run ended in exactly one of: a reply, a declared silence, or one line that says why not.
 
@@ -189,7 +210,7 @@ class RunEnded:
     silent: bool = False
 
 
-RunBody = RunPhase | ModelChosen | EntryStored | AgentEvent | RunEnded
+RunBody = RunPhase | ModelChosen | EntryStored | PersonAsked | PersonAnswered | AgentEvent | RunEnded
 
 
 @frozen

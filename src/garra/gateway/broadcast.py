@@ -30,6 +30,8 @@ EVENTS: Final[Mapping[str, Scope]] = {
     "device.pair.resolved": PAIRING,
     "exec.approval.requested": APPROVALS,
     "exec.approval.resolved": APPROVALS,
+    "plugin.approval.requested": APPROVALS,
+    "plugin.approval.resolved": APPROVALS,
     "health": ANYONE,
     "heartbeat": ANYONE,
     "node.pair.requested": PAIRING,
@@ -53,8 +55,13 @@ EMITTED: Final = (
     "connect.challenge",
     "device.pair.requested",
     "device.pair.resolved",
+    "exec.approval.requested",
+    "exec.approval.resolved",
     "health",
+    "plugin.approval.requested",
+    "plugin.approval.resolved",
     "presence",
+    "session.approval",
     "session.message",
     "session.tool",
     "sessions.changed",
@@ -115,6 +122,10 @@ class Hub:
     def watched(self, topic: str) -> bool:
         """Whether any connection subscribed to `topic`."""
         return any(peer.watches(topic) for peer in self.peers.values())
+
+    def anybody(self, where: Callable[[Link], bool]) -> bool:
+        """Whether any connection is one that `where` picks."""
+        return any(where(peer) for peer in self.peers.values())
 
     def of_device(self, device_id: str, role: str | None = None) -> Iterable[Peer]:
         """The open connections of a device."""

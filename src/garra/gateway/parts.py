@@ -27,6 +27,10 @@ class Broadcast(Protocol):
         """Whether any connection subscribed to `topic`."""
         ...
 
+    def anybody(self, where: Callable[[Link], bool]) -> bool:
+        """Whether any connection is one that `where` picks."""
+        ...
+
 
 class RunTable(Protocol):
     """The runs of this process."""

@@ -17,6 +17,8 @@ from garra.core.events import (
     MessageStarted,
     MessageUpdated,
     ModelChosen,
+    PersonAnswered,
+    PersonAsked,
     RunEnded,
     RunEvent,
     RunPhase,
@@ -30,6 +32,7 @@ from garra.core.events import (
 )
 from garra.core.messages import Assistant, ToolCall, part_json
 from garra.core.value import frozen
+from garra.gateway.asked import told
 from garra.gateway.failure import chat_kind, observation
 from garra.gateway.live import INTERVAL_S, LiveText
 
@@ -142,6 +145,8 @@ class RunView:
                 return self._tool_update(body, ts, now)
             case ToolEnded():
                 return self._tool_end(body, ts)
+            case PersonAsked() | PersonAnswered():
+                return [*self.flush(ts, now), *(self.agent(stream, data, ts) for stream, data in told(body))]
             case RunEnded():
                 return [*self.flush(ts, now), *self._end(body, ts)]
             case TurnStarted() | TurnEnded() | AgentEnded():

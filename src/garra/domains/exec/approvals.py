@@ -286,6 +286,18 @@ class Approvals:
             if (each.question.kind, each.question.agent_id, each.question.remembers) == face:
                 await self._move(each.id, Decided("allow-once", verdict.by, self._ports.clock.now_ms()))
 
+    async def ended(self, name: str) -> Approval:
+        """Wait for the end of one. Raises NotFound."""
+        found = await self.find(name)
+        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        end = self.subscribe(lambda change: _over(over, change, found.id))
+        try:
+            if found.id in self._held and self._held[found.id].open:
+                await over
+        finally:
+            end()
+        return await self.find(found.id)
+
     async def history(self, limit: int, before: tuple[int, str] | None = None) -> list[Approval]:
         """What was answered, newest first."""
         return await self._ports.docket.ended(limit, before)
@@ -374,6 +386,11 @@ REASONS: Final = {
     "withdrawn": "APPROVAL_ALREADY_RESOLVED",
     "not-offered": "APPROVAL_ALLOW_ALWAYS_UNAVAILABLE",
 }
+
+
+def _over(over: asyncio.Future[None], change: Change, name: str) -> None:
+    if change.answer is not None and change.approval.id == name and not over.done():
+        over.set_result(None)
 
 
 def offered(question: Question) -> Question:

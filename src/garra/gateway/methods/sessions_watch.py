@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from garra.gateway import approvals
 from garra.gateway.host import Host
-from garra.gateway.method import READ, Caller, Method
+from garra.gateway.method import APPROVALS, READ, Caller, Method
 from garra.gateway.methods.sessions import SessionsList, page_of
 from garra.gateway.params import Limit, Name, Nothing, Params
 from garra.gateway.project import ALL, topic
@@ -78,7 +79,9 @@ def messages_subscribe(host: Host, caller: Caller, params: MessagesSubscribe) ->
     caller.watching.add(topic(key))
     answer: dict[str, Any] = {"subscribed": True, "key": key}
     if params.include_approvals:
-        waiting = {"sessionKey": key, "updatedAtMs": host.clock.now_ms(), "approvals": [], "truncated": False}
+        seen = approvals.replay(host, key) if caller.may(APPROVALS) else []
+        caller.watching.add(approvals.topic(key))
+        waiting = {"sessionKey": key, "updatedAtMs": host.clock.now_ms(), "approvals": seen, "truncated": False}
         answer["approvalReplay"] = waiting
     return answer
 
@@ -86,6 +89,7 @@ def messages_subscribe(host: Host, caller: Caller, params: MessagesSubscribe) ->
 def messages_unsubscribe(host: Host, caller: Caller, params: MessagesUnsubscribe) -> dict[str, Any]:
     key = host.key(params.key, params.agent_id)
     caller.watching.discard(topic(key))
+    caller.watching.discard(approvals.topic(key))
     return {"subscribed": False, "key": key}
 
 

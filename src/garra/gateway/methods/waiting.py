@@ -1,5 +1,5 @@
-"""What waits for a person, and what an agent suggests. Nothing ever waits here yet, and the lists say so: the clients
-ask for them again and again when they are refused.
+"""Questions of an agent, and what it suggests. None ever waits here yet, and the lists say so: the clients ask for them
+again and again when they are refused.
 """
 
 from __future__ import annotations
@@ -9,17 +9,13 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from garra.gateway.host import Host
-from garra.gateway.method import APPROVALS, QUESTIONS, READ, Caller, Method
+from garra.gateway.method import QUESTIONS, READ, Caller, Method
 from garra.gateway.params import Nothing, Params
 
 
 class TaskSuggestions(Params, frozen=True):
     session_key: Annotated[str, Meta(min_length=1, max_length=512)] | None = None
     agent_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
-
-
-def nobody(host: Host, caller: Caller, params: Nothing) -> list[Any]:
-    return []
 
 
 def questions(host: Host, caller: Caller, params: Nothing) -> dict[str, Any]:
@@ -31,8 +27,6 @@ def suggestions(host: Host, caller: Caller, params: TaskSuggestions) -> dict[str
 
 
 METHODS: tuple[Method, ...] = (
-    Method("exec.approval.list", APPROVALS, Nothing, nobody),
-    Method("plugin.approval.list", APPROVALS, Nothing, nobody),
     Method("question.list", QUESTIONS, Nothing, questions),
     Method("taskSuggestions.list", READ, TaskSuggestions, suggestions),
 )
