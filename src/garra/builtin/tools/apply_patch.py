@@ -10,9 +10,10 @@ from typing import Any, assert_never
 from garra.core import patch
 from garra.core.errors import ToolFailed
 from garra.core.patch import Add, Delete, Operation, Update
+from garra.core.taint import instructs
 from garra.sdk import tool
 from garra.sdk.ports import Files
-from garra.sdk.tool import Call, Result, ToolInfo
+from garra.sdk.tool import Call, Effect, Result, ToolInfo
 
 LARGEST = 10 << 20
 
@@ -33,7 +34,13 @@ class ApplyPatch:
             "additionalProperties": False,
         },
         mode="sequential",
+        effects=("remembers",),
     )
+
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        root = call.context.files.root
+        held = any(instructs(path, root) for each in patch.parse(call.arguments["input"]) for path in _paths(each))
+        return self.info.effects if held else ()
 
     def prepare(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         if "patch" in arguments and "input" not in arguments:
@@ -45,6 +52,11 @@ class ApplyPatch:
         plan = await asyncio.to_thread(carried_out, call.context.files, operations)
         lines = [f"{mark} {path}" for mark, path in plan.said]
         return Result.of("Done:\n" + "\n".join(lines), {"files": [{"change": m, "path": p} for m, p in plan.said]})
+
+
+def _paths(operation: Operation) -> tuple[str, ...]:
+    moved = operation.to if isinstance(operation, Update) else None
+    return (operation.path,) if moved is None else (operation.path, moved)
 
 
 @dataclass(slots=True)

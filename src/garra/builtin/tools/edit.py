@@ -11,8 +11,9 @@ from typing import Any
 from garra.core import edits
 from garra.core.edits import Edit
 from garra.core.errors import ToolFailed
+from garra.core.taint import instructs
 from garra.sdk.ports import Files
-from garra.sdk.tool import Call, Result, ToolInfo, Update
+from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 
 LARGEST = 10 << 20
 SHOWN = 200
@@ -49,7 +50,11 @@ class EditFile:
             "additionalProperties": False,
         },
         mode="sequential",
+        effects=("remembers",),
     )
+
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        return self.info.effects if instructs(call.arguments["path"], call.context.files.root) else ()
 
     def prepare(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         named = {OF_OLD.get(name, name): value for name, value in arguments.items()}

@@ -7,7 +7,7 @@ from typing import Any
 
 from garra.core.errors import ToolFailed
 from garra.sdk.ports import Launch, Ran
-from garra.sdk.tool import Call, Result, ToolInfo, Update
+from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 
 TAIL = 2_000
 OF_OLD = {"timeout": "timeoutSeconds", "timeout_seconds": "timeoutSeconds", "cwd": "workdir", "cmd": "command"}
@@ -38,10 +38,14 @@ class ExecTool:
             "additionalProperties": False,
         },
         groups=("group:runtime",),
+        effects=("runs",),
     )
 
     def prepare(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return {OF_OLD.get(name, name): value for name, value in arguments.items()}
+
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        return () if await call.context.exec.shut_in(launch(call.arguments)) else self.info.effects
 
     async def execute(self, call: Call, update: Update) -> Result:
         ran = await call.context.exec.run(launch(call.arguments), update)

@@ -8,10 +8,11 @@ from typing import Any
 from garra.core import keystrokes
 from garra.core.errors import ToolFailed
 from garra.sdk.ports import Exec, Ran
-from garra.sdk.tool import Call, Result, ToolInfo, Update
+from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 
 LONGEST_POLL_MS = 120_000
 LINES = 200
+TYPED = ("write", "send-keys", "submit", "paste")
 
 
 class Process:
@@ -40,7 +41,15 @@ class Process:
             "additionalProperties": False,
         },
         groups=("group:runtime",),
+        effects=("runs",),
     )
+
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        """What is typed into a program may be as good as a command; to look at it, or end it, is not."""
+        asked = call.arguments
+        if asked["action"] not in TYPED or await call.context.exec.shut_in(str(asked.get("sessionId", ""))):
+            return ()
+        return self.info.effects
 
     async def execute(self, call: Call, _: Update) -> Result:
         asked, programs = call.arguments, call.context.exec

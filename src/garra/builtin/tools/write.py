@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from garra.sdk.tool import Call, Result, ToolInfo, Update
+from garra.core.taint import instructs
+from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 
 
 class Write:
@@ -23,7 +24,11 @@ class Write:
             "additionalProperties": False,
         },
         mode="sequential",
+        effects=("remembers",),
     )
+
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        return self.info.effects if instructs(call.arguments["path"], call.context.files.root) else ()
 
     def prepare(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         if "file_path" in arguments and "path" not in arguments:

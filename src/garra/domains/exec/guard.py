@@ -25,8 +25,11 @@ def fixed(root: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 def holds(root: str, names: Iterable[str]) -> bool:
-    """Whether all of them can be held fast: a link cannot. Blocks."""
-    return all(_is_plain(entry) for name in names for entry in _spelled(root, name.rstrip("/")))
+    """Whether all of them can be held fast in the folder `root`: a link cannot. Blocks."""
+    try:
+        return all(_is_plain(entry) for name in names for entry in _spelled(os.path.realpath(root), name.rstrip("/")))
+    except OSError:
+        return True  # there is no such folder, so nothing will run in it
 
 
 def _spelled(root: str, plain: str) -> list[os.DirEntry[str]]:

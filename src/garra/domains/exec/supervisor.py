@@ -155,7 +155,13 @@ class Commands:
             plan = replace(plan, fixed=await asyncio.to_thread(guard.fixed, plan.workspace, self.settings.guarded))
         child = await self._start(plan, sandbox, background=launch.background)
         timeout_s = self.settings.timeout_s if launch.timeout_s is None else launch.timeout_s
-        facts = Facts(self.supervisor.new_id(self.session_key), launch, plan.workdir, timeout_s, bool(plan.fixed) and not plan.network)
+        facts = Facts(
+            self.supervisor.new_id(self.session_key),
+            launch,
+            plan.workdir,
+            timeout_s,
+            bool(plan.fixed) and not plan.network,
+        )
         job = Job(facts, child, self.supervisor.clock)
         jobs[facts.id] = job
         job.start(self.supervisor.spawn, update)
@@ -327,7 +333,7 @@ class Commands:
         box = chosen.sandbox if isinstance(where, execplan.InSandbox) else None
         if box is None or not box.hides or self.settings.network:
             return False
-        return await asyncio.to_thread(guard.holds, os.path.realpath(self.workspace), self.settings.guarded)
+        return await asyncio.to_thread(guard.holds, self.workspace, self.settings.guarded)
 
     async def match(self, pattern: str, texts: Sequence[tuple[str, bytes]], limit: int) -> list[Hit]:
         return await match(self.supervisor.programs, pattern, texts, limit)
