@@ -207,8 +207,9 @@ class _Building:
         self.stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, self.paths, self.spawn)))
         gate = Gate(self.approvals, lambda name: next((tool for tool in tools.now if tool.info.name == name), None))
         self.pipeline = Pipeline(
-            lambda: tools.now, lambda scope: rights.layers(live.config, scope), self.clock, gate=gate
-        )
+            lambda: tools.now, lambda scope: rights.layers(live.config, scope), self.clock, gate=gate,
+            searching=lambda scope: rights.searching(live.config, scope),
+        )  # fmt: skip
         self.supervisor = Supervisor(
             self.programs,
             list(self.plugins.sandboxes().values()),

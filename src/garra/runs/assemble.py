@@ -14,7 +14,7 @@ from garra.agent.calls import Tools, Update
 from garra.config.live import Live
 from garra.config.paths import Paths
 from garra.config.sections import Config
-from garra.core import thinking
+from garra.core import thinking, toolsearch
 from garra.core.budget import FILE_CHARS, TOTAL_CHARS, Document
 from garra.core.errors import NotFound, UserError
 from garra.core.execplan import Settings
@@ -117,7 +117,10 @@ class Assembler:
         await history.prepare(transcript.messages(), models[0])
         thinking = self._thinking(run, session, config)
 
+        asked = [models[0]]
+
         def ask(model: Model, messages: Messages) -> EventStream:
+            asked[0] = model
             return parts.models.stream(
                 ModelRequest(
                     model,
@@ -131,7 +134,8 @@ class Assembler:
             )
 
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
-        tools = self._tools(run, specs) if specs else Tools()
+        told = {spec.name for specs in offered.values() for spec in specs}
+        tools = self._tools(run, told, lambda: scope_of(run, asked[0])) if told else Tools()
         quiet: Quiet = "group" if turn.place and turn.place.group else "never"
         return Setup(transcript, models, ask, tools, limit, quiet)
 
@@ -232,21 +236,23 @@ class Assembler:
             config.agents.defaults.time_zone or "UTC",
         )
 
-    def _tools(self, run: Run, specs: tuple[ToolSpec, ...]) -> Tools:
-        """What the loop may call, each through the one pipeline."""
+    def _tools(self, run: Run, told: set[str], scope: Callable[[], Scope]) -> Tools:
+        """What the loop may call, each through the one pipeline and by the rights of the model that calls.
+
+        What a model was told by name only may be called by that name too.
+        """
         parts = self.parts
-        scope = Scope(run.agent_id, run.session_key, run.turn.origin, place=run.turn.place)
-        names = {spec.name for spec in specs}
         context = self.context(run.agent_id, run.session_key, run.run_id, run.turn.origin)
         context = replace(context, requester=requester(run))
 
         async def call(call: ToolCall, update: Update) -> ToolResult:
-            return await parts.pipeline.call(call, context, update, scope)
+            return await parts.pipeline.call(call, context, update, scope())
 
-        modes = parts.pipeline.modes(scope)
+        modes = parts.pipeline.modes(scope())
+        names = {*told, *modes} if toolsearch.CALL in told else told
         infos = [parts.pipeline.info(name) for name in names]
         hidden = frozenset(info.name for info in infos if info is not None and info.hidden)
-        return Tools({name: mode for name, mode in modes.items() if name in names}, call, hidden)
+        return Tools({name: modes.get(name, "sequential") for name in names}, call, hidden)
 
 
 def _looked_up(values: Any, path: str) -> Any:
@@ -265,7 +271,9 @@ def requester(run: Run) -> str:
 def scope_of(run: Run, model: Model) -> Scope:
     """For whom tools are looked up in this run."""
     turn = run.turn
-    return Scope(run.agent_id, run.session_key, turn.origin, model.provider, model.api, place=turn.place)
+    return Scope(
+        run.agent_id, run.session_key, turn.origin, model.provider, model.api, place=turn.place, model=model.id
+    )
 
 
 def exec_settings(config: Config) -> Settings:

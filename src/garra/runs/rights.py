@@ -26,6 +26,7 @@ from garra.core.policy import (
     over_http,
     profile,
 )
+from garra.core.toolsearch import ROOM, Settings
 from garra.domains.tools.pipeline import Scope
 
 LITE = ("read", "write", "exec")
@@ -160,6 +161,19 @@ def _http(config: Config) -> Layer:
     names = config.gateway.tools
     closed = tuple(sorted(n for n in OVER_HTTP_DENIED if not over_http(n, allow=names.allow, deny=names.deny)))
     return Layer("gateway.tools", None, (*closed, *names.deny), step="surface")
+
+
+def searching(config: Config, scope: Scope) -> Settings:
+    """How large sets of tools are told to this scope's model: as its agent has it, else as all."""
+    agent = config.agents.find(scope.agent_id)
+    own = agent.tools if agent is not None else None
+    tools = own if own is not None and "tool_search" in own.model_fields_set else config.tools
+    found = tools.tool_search
+    room = ROOM if found.direct_bytes is None else found.direct_bytes
+    on = None if found.direct_bytes is not None and found.enabled else found.enabled
+    return Settings(
+        on, room, found.direct, min(found.search_default_limit, found.max_search_limit), found.max_search_limit
+    )
 
 
 def written(config: Config) -> Iterator[tuple[str, Sequence[str]]]:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from garra.config.sections.fields import Closed, OpenSection, Section, part
 from garra.config.sections.media import Media
+from garra.config.sections.reach import AgentToAgent, MessageTool, Searching, SessionTools, ToolSearch
 
 
 class ToolPolicy(Section):
@@ -50,6 +51,19 @@ class LoopDetection(OpenSection):
     enabled: bool = True
 
 
+class Taint(Section):
+    """What a turn that has read text from outside may do unasked.
+
+    `mode`: a mark holds as long as the text is in what the model is sent, or for the turn that read it alone, or not at
+    all. `exec`: commands in a sandbox without a network run unasked, or none does. `files`: whose files are from
+    outside, those of people who are no owners, or the owner's too.
+    """
+
+    mode: Annotated[Literal["on", "turn", "off"], Closed("on")] = "on"
+    exec: Annotated[Literal["confined", "ask"], Closed("ask")] = "confined"
+    files: Annotated[Literal["others", "all"], Closed("all")] = "others"
+
+
 class Narrowed(OpenSection):
     """The tools of some sessions alone: those in the sandbox, or sub-agents."""
 
@@ -62,6 +76,7 @@ class Tools(ToolPolicy):
     exec: ExecTool = part(ExecTool)
     fs: FsTool = part(FsTool)
     elevated: Elevated = part(Elevated)
+    taint: Taint = part(Taint)
     by_provider: dict[str, ToolPolicy] = Field(default_factory=dict)
     tools_by_sender: dict[str, ToolPolicy] = Field(default_factory=dict, alias="toolsBySender")
     sandbox: Narrowed = part(Narrowed)
@@ -69,7 +84,9 @@ class Tools(ToolPolicy):
     media: Media = part(Media)
     links: dict[str, Any] = Field(default_factory=dict)
     code_mode: Any = None
-    agent_to_agent: dict[str, Any] = Field(default_factory=dict)
-    sessions: dict[str, Any] = Field(default_factory=dict)
+    tool_search: Searching = part(ToolSearch)
+    agent_to_agent: AgentToAgent = part(AgentToAgent)
+    sessions: SessionTools = part(SessionTools)
+    message: MessageTool = part(MessageTool)
     subagents: Narrowed = part(Narrowed)
     loop_detection: LoopDetection = part(LoopDetection)

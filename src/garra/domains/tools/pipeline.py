@@ -9,10 +9,10 @@ import logging
 import operator
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
-from garra.core import policy, schema, taint
+from garra.core import policy, schema, taint, toolsearch
 from garra.core.clip import clip
 from garra.core.errors import BadArguments, GarraError, ToolFailed
 from garra.core.groups import Place
@@ -20,7 +20,10 @@ from garra.core.ids import AgentId, SessionKey
 from garra.core.messages import Content, Image, Text, ToolCall, ToolResult
 from garra.core.policy import Decision, Face, Layer, Verdict
 from garra.core.taint import Mark, Need, brief
+from garra.core.toolsearch import Settings as Searching
 from garra.core.value import frozen
+from garra.domains.tools import finding
+from garra.domains.tools.finding import Offer
 from garra.sdk.model import ToolSpec
 from garra.sdk.ports import Clock
 from garra.sdk.stream import UNPARSED
@@ -80,6 +83,10 @@ class Gated:
     reason: str = ""
 
 
+DIRECT_ONLY = Searching(on=False)
+CONFIGURES = Decision(Verdict.ASK, "what changes the configuration is the owner's to say")
+WAYS = (Face(toolsearch.SEARCH), Face(toolsearch.CALL))
+
 Before = Callable[[Pending], Awaitable[ToolCall | Block]]
 """Sees a call before it runs; gives it back, changed or not, or blocks it. One that fails blocks."""
 After = Callable[[Pending, ToolResult, int], Awaitable[ToolResult]]
@@ -102,6 +109,7 @@ class _Decided:
 
     tools: tuple[Tool, ...]
     rows: tuple[Row, ...]
+    offers: dict[tuple[str, Searching], Offer] = field(default_factory=dict)
 
 
 class Pipeline:
@@ -116,14 +124,19 @@ class Pipeline:
         before: Sequence[Before] = (),
         after: Sequence[After] = (),
         gate: Gate | None = None,
+        searching: Callable[[Scope], Searching] = lambda _: DIRECT_ONLY,
     ) -> None:
         self._catalog, self._layers, self._clock = catalog, layers, clock
         self._before, self._after, self._gate = list(before), list(after), gate
+        self._searching = searching
         self._cut: dict[tuple[int, str], tuple[Tool, ToolSpec]] = {}
         self._decided: OrderedDict[tuple[Layer, ...], _Decided] = OrderedDict()
 
     def rows(self, scope: Scope) -> tuple[Row, ...]:
         """Every tool with what the policy says of it, in the catalog's order."""
+        return self._decision(scope)[0].rows
+
+    def _decision(self, scope: Scope) -> tuple[_Decided, tuple[Layer, ...]]:
         tools, layers = tuple(self._catalog()), tuple(self._layers(scope))
         known = self._decided.pop(layers, None)
         if known is None or len(known.tools) != len(tools) or not all(map(operator.is_, known.tools, tools)):
@@ -131,21 +144,47 @@ class Pipeline:
         self._decided[layers] = known
         if len(self._decided) > KEPT:
             self._decided.popitem(last=False)
-        return known.rows
+        return known, layers
 
     def specs(self, scope: Scope) -> tuple[ToolSpec, ...]:
-        """What the model is told: the tools it may call, in an order that never changes by itself."""
-        allowed = {row.info.name for row in self.rows(scope) if row.decision.verdict is not Verdict.DENY}
-        dialect = schema.dialect(scope.api, scope.provider)
+        """What the model is told: the tools it may call, in an order that never changes by itself. Of a large set the
+        less used are told by name only.
+        """
+        return self.offer(scope).told
+
+    def offer(self, scope: Scope) -> Offer:
+        """What the model is told in full, and what by name only."""
+        decided, layers = self._decision(scope)
+        dialect, settings = schema.dialect(scope.api, scope.provider), self._settings(scope, layers)
+        known = decided.offers.get((dialect, settings))
+        if known is None:
+            known = decided.offers[dialect, settings] = finding.offer(self._told(decided, dialect), settings)
+        return known
+
+    def _told(self, decided: _Decided, dialect: str) -> tuple[ToolSpec, ...]:
+        allowed = {row.info.name for row in decided.rows if row.decision.verdict is not Verdict.DENY}
         specs: dict[str, ToolSpec] = {}
-        for tool in self._catalog():
+        for tool in decided.tools:
             if tool.info.name in allowed and tool.info.name not in specs:
                 specs[tool.info.name] = self._spec(tool, dialect)
         return tuple(specs.values())
 
+    def _settings(self, scope: Scope, layers: Sequence[Layer]) -> Searching:
+        """How large sets are told; in full where the owner denies the way to the rest."""
+        shut = any(policy.matches(each, layer.deny) for layer in layers if layer.deny for each in WAYS)
+        return DIRECT_ONLY if shut else self._searching(scope)
+
     def modes(self, scope: Scope) -> Mapping[str, Literal["parallel", "sequential"]]:
         """The tools that may be called, and whether each lets others run beside it."""
-        return {r.info.name: r.info.mode for r in self.rows(scope) if r.decision.verdict is not Verdict.DENY}
+        modes = {r.info.name: r.info.mode for r in self.rows(scope) if r.decision.verdict is not Verdict.DENY}
+        if self.offer(scope).deferred:
+            return {
+                **modes,
+                toolsearch.SEARCH: "parallel",
+                toolsearch.DESCRIBE: "parallel",
+                toolsearch.CALL: "sequential",
+            }
+        return modes
 
     def info(self, name: str) -> ToolInfo | None:
         tool = self._find(name)
@@ -167,7 +206,7 @@ class Pipeline:
         """Carry out one call. Whatever goes wrong is a result that says so; only cancellation is raised."""
         scope = scope or Scope(context.agent_id, context.session_key, context.origin)
         try:
-            return await self._run(call, context, update, scope)
+            return await self._routed(call, context, update, scope)
         except ToolFailed as error:
             return self._failed(call, error.message, error.details, _kind(error))
         except GarraError as error:
@@ -178,12 +217,29 @@ class Pipeline:
                 call, f"The tool {call.name} broke; this is a fault of ours. See the log.", None, "fault"
             )
 
+    async def _routed(self, call: ToolCall, context: ToolContext, update: Update, scope: Scope) -> ToolResult:
+        """A call of a tool itself, or one of those by which tools are found."""
+        if call.name not in toolsearch.CONTROLS or not (offer := self.offer(scope)).deferred:
+            return await self._run(call, context, update, scope)
+        if call.name == toolsearch.CALL:
+            name, arguments = toolsearch.target(call.arguments)
+            result = await self._run(ToolCall(call.id, name, arguments), context, update, scope)
+            tool = {"id": name, "name": name, "source": self._sources().get(name, "")}
+            return replace(result, name=call.name, details={"tool": tool, "result": result.details})
+        if call.name == toolsearch.SEARCH:
+            content, details = finding.found(call.arguments, offer, self._sources(), self._searching(scope))
+        else:
+            content, details = finding.described(call.arguments, offer, self._sources())
+        return ToolResult(call.id, call.name, content, self._clock.now_ms(), details=details)
+
+    def _sources(self) -> Mapping[str, str]:
+        return {tool.info.name: tool.info.source for tool in self._catalog()}
+
     async def _run(self, call: ToolCall, context: ToolContext, update: Update, scope: Scope) -> ToolResult:
         tool = self._find(call.name)
         decision = policy.decide(_face(tool.info), self._layers(scope)) if tool else None
         if tool is None or decision is None or decision.verdict is Verdict.DENY:
-            names = ", ".join(spec.name for spec in self.specs(scope)) or "none"
-            raise ToolFailed(f"There is no tool {call.name}. Tools: {names}.", details={"kind": "unknown-tool"})
+            raise finding.unknown(call.name, self.offer(scope))
         pending = Pending(tool.info, fitted(tool, call), context)
         pending = await self._allowed(tool, pending, decision)
         began = self._clock.monotonic()
@@ -202,7 +258,10 @@ class Pipeline:
                 raise ToolFailed(f"Not run: {said.reason}", details={"kind": "blocked"})
             if said is not pending.call:
                 pending = replace(pending, call=fitted(tool, said))
-        need = await _need(tool, pending)
+        effects, marks = await _effects(tool, pending), pending.context.marks
+        need = Need(effects, marks) if effects and marks.count else None
+        if "configures" in effects:
+            decision = CONFIGURES
         if decision.verdict is Verdict.ASK or need is not None:
             await self._ask(replace(pending, need=need), decision)
         return pending
@@ -242,17 +301,11 @@ class Pipeline:
         return ToolResult(call.id, call.name, content, now, is_error=True, details=body, meta=meta)
 
 
-async def _need(tool: Tool, pending: Pending) -> Need | None:
-    """What makes this call a person's affair: its turn read text from outside, and it changes something."""
-    marks = pending.context.marks
-    if not marks.count:
-        return None
-    effects: tuple[str, ...] = tool.info.effects
+async def _effects(tool: Tool, pending: Pending) -> tuple[str, ...]:
+    """What this call changes beyond the workspace. A plugin's that says nothing of it counts as sending."""
     if isinstance(tool, Affects):
-        effects = await tool.affects(Call(pending.call.id, pending.call.arguments, pending.context))
-    elif _is_guest(tool.info):
-        effects = effects or ("sends",)
-    return Need(effects, marks) if effects else None
+        return await tool.affects(Call(pending.call.id, pending.call.arguments, pending.context))
+    return tool.info.effects or (("sends",) if _is_guest(tool.info) else ())
 
 
 async def _executed(tool: Tool, call: Call, update: Update) -> Result:
