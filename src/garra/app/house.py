@@ -43,7 +43,7 @@ from garra.io import lock
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.http.door import GuardedHttp
-from garra.io.process.door import Programs
+from garra.io.process.door import Programs, compile_once
 from garra.io.store.db import Database
 from garra.io.tasks import Tasks
 from garra.runs import ground, rights
@@ -254,6 +254,7 @@ def _ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[s
         "spawn": spawn,
         "clock": SystemClock(),
         "probe": probe_by(programs),
+        "compiled": compile_once,
         "children": Children(programs, env, str(paths.state)),
         "weights": doors.weights,
     }

@@ -10,9 +10,58 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from garra.core.value import frozen
+
+
+@frozen
+class Bind:
+    """A folder or file of the machine that is seen inside, at a path of its own."""
+
+    source: str
+    target: str
+    writable: bool = False
+
+
+@frozen
+class Container:
+    """How a container engine is asked to run commands; sizes as the engine writes them (`1g`), numbers as text.
+
+    `network` is `none`, `bridge` or the name of a network. `workdir` is unused where the workspace stands at its own
+    path. `user` is `uid` or `uid:gid`; empty: ours.
+    """
+
+    image: str = ""
+    network: str = "none"
+    user: str = ""
+    read_only_root: bool = True
+    tmpfs: tuple[str, ...] = ("/tmp", "/var/tmp", "/run")
+    cap_drop: tuple[str, ...] = ("ALL",)
+    env: Mapping[str, str] = field(default_factory=dict)
+    pids: int = 256
+    memory: str = ""
+    memory_swap: str = ""
+    cpus: str = ""
+    ulimits: tuple[str, ...] = ()
+    gpus: str = ""
+    seccomp_profile: str = ""
+    apparmor_profile: str = ""
+    dns: tuple[str, ...] = ()
+    extra_hosts: tuple[str, ...] = ()
+    prefix: str = "garra-sbx-"
+
+
+@frozen
+class Exit:
+    """The one way out of a closed network: a socket that listens on `port` of the sandbox's own loopback.
+
+    The sandbox makes it and hands it out over the descriptor `handover` (one byte, with SCM_RIGHTS), which it inherits
+    and which the command does not.
+    """
+
+    port: int
+    handover: int
 
 
 @frozen
@@ -23,6 +72,8 @@ class Plan:
     below it. `env` is the whole environment of the command. `terminal` is true when it gets a terminal of its own.
     `closed` are real paths below the workspace of what exists there and must not be seen inside; a folder's ends in /.
     `fixed` are real paths of what exists there, may be read and cannot be changed.
+    `read_only`: nothing in the workspace can be changed. `limits` are those of `resource`, by name without RLIMIT_.
+    `way_out` and `container` are for sandboxes that say they know them. `name` is unlike that of any other command.
     """
 
     argv: tuple[str, ...]
@@ -33,6 +84,12 @@ class Plan:
     terminal: bool = False
     closed: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
+    read_only: bool = False
+    limits: Mapping[str, int] = field(default_factory=dict)
+    binds: tuple[Bind, ...] = ()
+    way_out: Exit | None = None
+    container: Container | None = None
+    name: str = ""
 
 
 @frozen
@@ -41,12 +98,16 @@ class Wrapped:
 
     `env` and `cwd` are those of the wrapper. `closed` is true when the end of the wrapper is the end, by the kernel,
     of everything inside, and our own end is the wrapper's; else the process door watches over what is left behind.
+    `limited` is true when the limits of the plan are put on inside. `undo` is an argv to run once the command has
+    ended, however it did: it ends what the wrapper may have left.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: str
     closed: bool
+    limited: bool = False
+    undo: tuple[str, ...] = ()
 
 
 @frozen
@@ -87,3 +148,17 @@ class Sandbox(Protocol):
     def wrap(self, plan: Plan) -> Wrapped:
         """The command, shut in. Pure: it touches nothing."""
         ...
+
+
+@runtime_checkable
+class Opens(Protocol):
+    """A sandbox that can make `Plan.way_out`; asked after `available`."""
+
+    opens: bool
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A sandbox that is used only where `sandbox.backend` names it."""
+
+    named: bool

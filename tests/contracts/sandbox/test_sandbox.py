@@ -15,7 +15,7 @@ from garra.builtin.sandbox.bwrap.sandbox import Bubblewrap
 from garra.builtin.sandbox.landlock.sandbox import Landlock
 from garra.core.execplan import environment
 from garra.domains.exec.boxes import probe_by
-from garra.io.process.door import Finished, Programs, Start
+from garra.io.process.door import Finished, Limits, Programs, Start
 from garra.sdk.sandbox import Plan, Probe, Probed, Sandbox
 
 IMPLEMENTATIONS = [
@@ -37,9 +37,16 @@ class Inside:
     ) -> Finished:
         where = str(self.workspace)
         env = environment(where, {}, terminal=False)
-        plan = Plan(("/bin/bash", "-c", command), where, where, env, network, closed=closed)
+        plan = Plan(("/bin/bash", "-c", command), where, where, env, network, closed=closed, limits=Limits().named())
         wrapped = self.sandbox.wrap(plan)
-        start = Start(wrapped.argv, wrapped.cwd, wrapped.env, keep=not wrapped.closed, wrapper=wrapped.closed)
+        start = Start(
+            wrapped.argv,
+            wrapped.cwd,
+            wrapped.env,
+            keep=not wrapped.closed,
+            wrapper=wrapped.closed,
+            limited=wrapped.limited,
+        )
         return await self.programs.run(start, timeout_s=timeout_s)
 
     async def says(self, command: str) -> str:

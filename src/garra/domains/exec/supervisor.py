@@ -21,7 +21,7 @@ from garra.domains.exec.boxes import Boxes
 from garra.domains.exec.job import Facts, Job
 from garra.domains.exec.matching import match
 from garra.io.process.child import Child
-from garra.io.process.door import Programs, Start
+from garra.io.process.door import Limits, Programs, Start
 from garra.sdk.ports import Clock, Hit, Launch, Ran, Spawn
 from garra.sdk.sandbox import Plan, Sandbox, Wrapped
 from garra.sdk.tool import Origin
@@ -31,12 +31,13 @@ KEPT, KEPT_S = 50, 1_800.0
 MAX_RUNNING = 64
 """Background commands of one session that may run at once."""
 TERMINAL = (40, 120)
+LIMITS = Limits()
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/run/current-system/sw/bin/bash", "/bin/sh")
 
 Consent = Callable[[SessionKey, str], Awaitable[bool]]
 Notice = Callable[[SessionKey, Ran], None]
-
 WHETHER = "May commands run on this machine itself while this window is open?"
+
 
 @frozen
 class Host:
@@ -206,7 +207,16 @@ class Commands:
         lead = self.settings.path if shut_in else (*self.settings.path, *host.path)
         env = execplan.environment(root if shut_in else host.home, launch.env, lead, terminal=launch.pty)
         closed = tuple(self._closed(root)) if shut_in else ()
-        return Plan((shell, "-c", launch.command), root, real, env, self.settings.network, launch.pty, closed)
+        return Plan(
+            (shell, "-c", launch.command),
+            root,
+            real,
+            env,
+            self.settings.network,
+            launch.pty,
+            closed,
+            limits=LIMITS.named(),
+        )
 
     def _closed(self, root: str) -> Iterator[str]:
         """The private places that lie in the workspace, where they really are. Blocks."""
@@ -232,6 +242,8 @@ class Commands:
             terminal=TERMINAL if plan.terminal else None,
             keep=not made.closed,
             wrapper=made.closed,
+            limited=made.limited,
+            limits=LIMITS,
         )
         try:
             return await self.supervisor.programs.start(start)

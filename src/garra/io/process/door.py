@@ -35,7 +35,8 @@ class Limits:
     memory: int | None = None
     cpu_s: int | None = None
 
-    def options(self) -> list[str]:
+    def named(self) -> dict[str, int]:
+        """By the names of `resource`, without RLIMIT_."""
         named = {
             "CORE": 0,
             "NOFILE": self.files,
@@ -44,7 +45,10 @@ class Limits:
             "AS": self.memory,
             "CPU": self.cpu_s,
         }
-        return [f"limit={name}:{value}" for name, value in named.items() if value is not None]
+        return {name: value for name, value in named.items() if value is not None}
+
+    def options(self) -> list[str]:
+        return [f"limit={name}:{value}" for name, value in self.named().items()]
 
 
 @frozen
@@ -54,7 +58,8 @@ class Start:
     `stderr` merges into the output, is dropped, or comes apart. `terminal` (rows, columns) gives it a terminal of its
     own instead of pipes. `keep` has everything it started ended with it, even what left its group. `wrapper` says that
     the program proper stands below one that sees to that itself, and that dies with us. `bare` starts a program of our
-    own without limits.
+    own without limits. `limited` starts a wrapper that puts the limits on further inside: without our stub, which costs
+    as much as the wrapper. It inherits the descriptors `fds`, by their numbers.
     """
 
     argv: tuple[str, ...]
@@ -67,6 +72,8 @@ class Start:
     keep: bool = False
     wrapper: bool = False
     bare: bool = False
+    limited: bool = False
+    fds: tuple[int, ...] = ()
 
 
 @frozen
@@ -79,9 +86,11 @@ class Finished:
 
 
 def command(start: Start) -> list[str]:
-    """The argv with our stub before it. Blocks."""
+    """The argv, with our stub before it where that has something to do. Blocks."""
+    if start.limited and not start.terminal:
+        return list(start.argv)
     options = [f"born={os.getpid()}" if start.wrapper else f"parent={os.getpid()}", "oom=500"]
-    if not start.bare:
+    if not (start.bare or start.limited):
         options += start.limits.options()
     if start.terminal:
         options.append("tty")
@@ -89,20 +98,38 @@ def command(start: Start) -> list[str]:
         options.append("nolocale")
     if start.keep:
         options.append("keep")
-    return [PYTHON, "-I", "-S", _compiled() or STUB, *options, "--", *start.argv]
+    return [PYTHON, "-I", "-S", compiled(STUB), *options, "--", *start.argv]
 
 
-def _compiled() -> str | None:
-    """The stub as Python keeps it compiled, where that is of this very source: a script is else compiled each time."""
-    kept = importlib.util.cache_from_source(STUB)
+def compiled(script: str) -> str:
+    """A script of ours as Python keeps it compiled, where that is of this very source; else the script itself, which
+    costs its compilation each time. Blocks.
+    """
+    kept = importlib.util.cache_from_source(script)
     try:
-        facts = os.stat(STUB)  # noqa: PTH116 - no Path for every command
+        facts = os.stat(script)  # noqa: PTH116 - no Path for every command
         with open(kept, "rb") as file:  # noqa: PTH123
             head = file.read(16)
     except OSError:
-        return None
+        return script
     of = importlib.util.MAGIC_NUMBER + struct.pack("<3I", 0, int(facts.st_mtime) & 0xFFFFFFFF, facts.st_size)
-    return kept if head == of else None
+    return kept if head == of else script
+
+
+def compile_once(script: str) -> str:
+    """As `compiled`, and compiles it first where that has not been done. Blocks."""
+    if compiled(script) == script:
+        import py_compile  # noqa: PLC0415 - once an installation at most, and it costs milliseconds
+
+        with contextlib.suppress(OSError, py_compile.PyCompileError):
+            py_compile.compile(script, doraise=True)
+    return compiled(script)
+
+
+def _first_to_go(pid: int) -> None:
+    """When memory runs out, the kernel takes this child and not the gateway; what it starts inherits that."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w") as file:  # noqa: PTH123
+        file.write("500")
 
 
 def _taken(stream: IO[bytes] | None) -> int | None:
@@ -125,7 +152,10 @@ def _plain(start: Start) -> Born:
         stderr=errors[start.stderr],
         bufsize=0,
         start_new_session=True,
+        pass_fds=start.fds,
     )
+    if start.limited:
+        _first_to_go(process.pid)
     out, err, inp = (_taken(stream) for stream in (process.stdout, process.stderr, process.stdin))
     return Born(process, out, err, inp, start.keep, start.wrapper)
 
@@ -147,6 +177,7 @@ def _terminal(start: Start, size: tuple[int, int]) -> Born:
                 stdout=theirs,
                 stderr=theirs,
                 start_new_session=True,
+                pass_fds=start.fds,
             )
         finally:
             os.close(theirs)

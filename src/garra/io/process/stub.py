@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SIGKILL, SIGTERM = 9, 15
@@ -30,10 +30,11 @@ CANNOT_RUN = 126
 
 
 def prctl(option: int, value: int) -> None:
-    import ctypes  # noqa: PLC0415 - milliseconds that most children need not pay
+    import _ctypes  # noqa: PLC0415 - what most children need not pay; `ctypes` on top of it costs milliseconds
 
+    c: Any = _ctypes
     try:
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+        c.call_function(c.dlsym(c.dlopen(None, 0), "prctl"), (option, value, 0, 0, 0))
     except (OSError, AttributeError):
         pass
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+import platform
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from garra.sdk.sandbox import Availability, Plan, Probe, Wrapped
+from garra.core import syscalls
+from garra.sdk.sandbox import Availability, Bind, Plan, Probe, Wrapped
 
 USUAL = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 REMEDY = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
@@ -25,72 +28,129 @@ READABLE = (
 )  # fmt: skip
 ONLINE = ("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf")
 OWN = Path(__file__).with_name("etc")
+LAUNCH = str(Path(__file__).parents[1] / "launch.py")
+INNER = "/run/garra/launch"
+FIRST = ("--unshare-all", "--unshare-user")
 INSIDE = "1000"
 
 
 class Bubblewrap:
-    """`sdk.sandbox.Sandbox` by bubblewrap. `programs` are the places where it may be, by absolute path."""
+    """`sdk.sandbox.Sandbox` by bubblewrap. `programs` are the places where it may be, by absolute path.
+
+    What is shut in is started by `launch.py`, inside, on our own Python: it puts the limits on, then Landlock's rules
+    and the seccomp filter as a further layer. Where that cannot run inside, bubblewrap shuts in alone.
+    """
 
     name = "bwrap"
     hides = True
 
-    def __init__(self, *, probe: Probe, programs: Sequence[str] = USUAL) -> None:
-        self._probe = probe
+    def __init__(self, *, probe: Probe, programs: Sequence[str] = USUAL, compiled: Callable[[str], str] = str) -> None:
+        self._probe, self._compiled = probe, compiled
         self._programs = programs
         self._program = programs[0] if programs else ""
         self._nested = True
-        self._system: Sequence[str] = ()
+        self._launch: tuple[str, ...] = ()
+        self._before: tuple[str, ...] = ()
+        self._mounts: tuple[str, ...] = ()
+
+    @property
+    def opens(self) -> bool:
+        """Whether it can make a way out of the closed network."""
+        return bool(self._launch)
 
     async def available(self) -> Availability:
         found = await asyncio.to_thread(self._look)
         if not found:
             return Availability(False, "bubblewrap is not installed", REMEDY)
         self._program = found[0]
-        said = ""
-        for self._nested in (True, False):  # versions before 0.8 cannot forbid namespaces inside
-            probed = await self._probe(self.wrap(Plan(("/bin/sh", "-c", "exit 0"), "/tmp", "/tmp")).argv)
-            if probed.code == 0:
-                return Availability(True)
-            said = probed.output.strip().splitlines()[-1] if probed.output.strip() else "it did not start"
+        plan = Plan(("/bin/sh", "-c", "exit 0"), "/tmp", "/tmp")
+        launch, said = self._launch, ""
+        for self._launch in dict.fromkeys((launch, ())):
+            for self._nested in (True, False):  # versions before 0.8 cannot forbid namespaces inside
+                probed = await self._probe(self.wrap(plan).argv)
+                if probed.code == 0:
+                    return Availability(True)
+                said = probed.output.strip().splitlines()[-1] if probed.output.strip() else "it did not start"
         return Availability(False, f"bubblewrap cannot start here: {said}", _remedy(said))
 
     def _look(self) -> list[str]:
-        """Learn how this machine's root is laid out, and where the program is."""
-        self._system = _system()
+        system, python = _system(), _python(self._compiled(LAUNCH))
+        self._before = tuple(_fixed(system))
+        self._mounts, self._launch = python if platform.machine() in syscalls.MACHINES else ((), ())
         return [program for program in self._programs if os.access(program, os.X_OK)]
 
     def wrap(self, plan: Plan) -> Wrapped:
+        way = "--ro-bind" if plan.read_only else "--bind"
         argv = (
             self._program,
-            "--unshare-all",
-            "--unshare-user",
+            *FIRST,
             *(("--disable-userns",) if self._nested else ()),
             *(("--share-net",) if plan.network else ()),
-            "--die-with-parent",
-            "--cap-drop", "ALL",
-            "--uid", INSIDE,
-            "--gid", INSIDE,
-            "--hostname", "garra",
-            *self._system,
-            *(flag for path in READABLE for flag in ("--ro-bind-try", path, path)),
+            *self._before,
             *(flag for path in ONLINE if plan.network for flag in ("--ro-bind-try", path, path)),
-            "--ro-bind", str(OWN / "passwd"), "/etc/passwd",
-            "--ro-bind", str(OWN / "group"), "/etc/group",
-            "--proc", "/proc",
-            "--remount-ro", "/proc",
-            "--dev", "/dev",
-            "--tmpfs", "/tmp",
-            "--bind", plan.workspace, plan.workspace,
+            *(self._mounts if self._launch else ()),
+            way, plan.workspace, plan.workspace,
+            *(flag for bind in plan.binds for flag in _bound(bind)),
             *(flag for path in plan.fixed for flag in ("--ro-bind", path, path)),
             *_closing(plan),
             "--remount-ro", "/",
             "--chdir", plan.workdir,
-            "--clearenv",
-            *(flag for name, value in plan.env.items() for flag in ("--setenv", name, value)),
             "--",
+            *(self._inside(plan) if self._launch else ()),
             *plan.argv,
         )  # fmt: skip
-        return Wrapped(argv, {}, "/", closed=True)
+        return Wrapped(argv, plan.env, "/", closed=True, limited=bool(self._launch))
+
+    def _inside(self, plan: Plan) -> list[str]:
+        places = (plan.workspace, "/tmp", "/dev", *(bind.target for bind in plan.binds if bind.writable))
+        out = [f"listen={plan.way_out.port}:{plan.way_out.handover}"] if plan.way_out else []
+        sockets = (*syscalls.INTERNET, syscalls.AF_NETLINK) if plan.network else syscalls.ORDINARY
+        return [
+            *self._launch,
+            "further",
+            "read=/",
+            *(f"write={place}" for place in places if not (plan.read_only and place == plan.workspace)),
+            *(f"limit={name}:{value}" for name, value in plan.limits.items()),
+            *out,
+            *([] if "LC_CTYPE" in plan.env else ["nolocale"]),
+            f"filter={syscalls.program(platform.machine(), sockets).hex()}",
+            "--",
+        ]
+
+
+def _fixed(system: Sequence[str]) -> list[str]:
+    """What is the same for every command."""
+    return [
+        "--die-with-parent",
+        "--cap-drop", "ALL",
+        "--uid", INSIDE,
+        "--gid", INSIDE,
+        "--hostname", "garra",
+        *system,
+        *(flag for path in READABLE for flag in ("--ro-bind-try", path, path)),
+        "--ro-bind", str(OWN / "passwd"), "/etc/passwd",
+        "--ro-bind", str(OWN / "group"), "/etc/group",
+        "--proc", "/proc",
+        "--remount-ro", "/proc",
+        "--dev", "/dev",
+        "--tmpfs", "/tmp",
+    ]  # fmt: skip
+
+
+def _bound(bind: Bind) -> tuple[str, str, str]:
+    return "--bind" if bind.writable else "--ro-bind", bind.source, bind.target
+
+
+def _python(launch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What must be seen inside for our Python to run `launch` there, and the argv that runs it."""
+    program, library = os.path.realpath(sys.executable), os.path.dirname(os.__file__)  # noqa: PTH120
+    shared = sorted(Path(sys.base_prefix, "lib").glob("libpython*.so*"))
+    needed = (program, library, *map(str, shared))
+    mounts = [flag for path in needed if not path.startswith("/usr/") for flag in ("--ro-bind", path, path)]
+    for packages in (f"{library}/site-packages", f"{library}/dist-packages"):
+        if not library.startswith("/usr/") and os.path.isdir(packages):  # noqa: PTH112
+            mounts += ["--tmpfs", packages, "--remount-ro", packages]
+    return (*mounts, "--ro-bind", launch, INNER), (program, "-I", "-S", INNER)
 
 
 def _closing(plan: Plan) -> list[str]:

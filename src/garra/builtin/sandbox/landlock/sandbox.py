@@ -6,14 +6,16 @@ listed, and the mode of files the gateway's user owns can be changed; their cont
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from garra.builtin.sandbox.landlock import calls
+from garra.core import syscalls
 from garra.sdk.sandbox import Availability, Plan, Probe, Wrapped
 
-LAUNCH = str(Path(__file__).with_name("launch.py"))
+LAUNCH = str(Path(__file__).parents[1] / "launch.py")
 REMEDY = "use a Linux kernel of 6.2 or newer with Landlock, or install bubblewrap"
 READABLE = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store", "/etc/alternatives", "/etc/ca-certificates",
@@ -33,12 +35,14 @@ class Landlock:
     name = "landlock"
     hides = False
 
-    def __init__(self, *, probe: Probe) -> None:
-        self._probe = probe
+    def __init__(self, *, probe: Probe, compiled: Callable[[str], str] = str) -> None:
+        self._probe, self._compiled = probe, compiled
+        self._launch = LAUNCH
 
     async def available(self) -> Availability:
-        if sys.platform != "linux" or platform.machine() not in calls.MACHINES:
+        if sys.platform != "linux" or platform.machine() not in syscalls.MACHINES:
             return Availability(False, "Landlock is for Linux on x86_64 and aarch64", REMEDY)
+        self._launch = await asyncio.to_thread(self._compiled, LAUNCH)
         probed = await self._probe(self.wrap(Plan(("/bin/sh", "-c", "exit 0"), "/usr", "/usr")).argv)
         if probed.code == 0:
             return Availability(True)
@@ -51,9 +55,17 @@ class Landlock:
             *(f"read={path}" for path in READABLE),
             *(f"read={path}" for path in ONLINE if plan.network),
             *(f"device={path}" for path in DEVICES),
-            *([] if plan.workspace == "/usr" else [f"tmp={temporary}", f"write={plan.workspace}"]),
+            *_workspace(plan, temporary),
             *([] if plan.network else ["offline"]),
-            f"filter={calls.program(platform.machine(), network=plan.network).hex()}",
+            f"filter={syscalls.program(platform.machine(), syscalls.INTERNET if plan.network else ()).hex()}",
         ]
-        argv = (sys.executable, "-I", "-S", LAUNCH, *options, "--", *plan.argv)
+        argv = (sys.executable, "-I", "-S", self._launch, *options, "--", *plan.argv)
         return Wrapped(argv, {**plan.env, "TMPDIR": temporary}, plan.workdir, closed=False)
+
+
+def _workspace(plan: Plan, temporary: str) -> Sequence[str]:
+    if plan.workspace == "/usr":  # the trial run's
+        return ()
+    if plan.read_only:
+        return f"tmp={temporary}", f"read={plan.workspace}", f"write={temporary}"
+    return f"tmp={temporary}", f"write={plan.workspace}"

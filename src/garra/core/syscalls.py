@@ -1,7 +1,7 @@
-"""The seccomp program: which calls to the kernel a command in this sandbox may not make.
+"""The seccomp program: which calls to the kernel a command that is shut in may not make.
 
-Refused are those that reach other processes, other namespaces, the kernel's own configuration, or a socket. Sockets of
-the machine (also those with a path: a container engine's, the desktop's) would lead out; a pair of one's own is fine.
+Refused are those that reach other processes, other namespaces, the kernel's own configuration, or parts of the kernel
+that no ordinary program needs and that have been broken often. Sockets are of the kinds that the sandbox names.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, ERROR = 0x7FFF0000, 0x00050000
@@ -17,7 +18,13 @@ NEW_NAMESPACES = 0x7E020080
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, NEWTIME."""
 TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX put words into a terminal as if they had been typed."""
-AF_INET, AF_INET6 = 2, 10
+PERSONALITIES = (0, 0xFFFFFFFF)
+"""Linux as it is, and the question which it is; another one switches off the mixing of addresses."""
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+INTERNET = (AF_INET, AF_INET6)
+ORDINARY = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
+"""What programs use where the network is a namespace of its own. Without this, AF_VSOCK leads to the machine below a
+virtual one, and AF_ALG into the kernel's ciphers: no namespace stands in the way of either."""
 X32 = 0x40000000
 
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -28,14 +35,19 @@ _REFUSED = {
     "request_key": (249, 218), "kexec_load": (246, 104), "kexec_file_load": (320, 294), "init_module": (175, 105),
     "finit_module": (313, 273), "delete_module": (176, 106), "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264), "userfaultfd": (323, 282), "kcmp": (312, 272), "quotactl": (179, 60),
-    "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225), "settimeofday": (164, 170),
-    "clock_settime": (227, 112), "sethostname": (170, 161), "acct": (163, 89), "syslog": (103, 116),
-    "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "quotactl_fd": (443, 443), "reboot": (169, 142), "swapon": (167, 224), "swapoff": (168, 225),
+    "settimeofday": (164, 170), "clock_settime": (227, 112), "clock_adjtime": (305, 266), "adjtimex": (159, 171),
+    "sethostname": (170, 161), "setdomainname": (171, 162), "acct": (163, 89), "syslog": (103, 116),
+    "vhangup": (153, 58), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430), "fsconfig": (431, 431),
     "fsmount": (432, 432), "fspick": (433, 433), "pidfd_getfd": (438, 438), "mount_setattr": (442, 442),
+    "fanotify_init": (300, 262), "process_madvise": (440, 440), "process_mrelease": (448, 448),
+    "lsm_set_self_attr": (460, 460),
 }  # fmt: skip
 """Each call's number on the machines of `MACHINES`, in their order."""
-_CLONE, _IOCTL, _SOCKET = (56, 220), (16, 29), (41, 198)
+_OF_INTEL = (172, 173, 134, 139, 154, 174, 177, 178, 180, 212)
+"""iopl, ioperm, uselib, sysfs, modify_ldt, and what the kernel no longer has."""
+_CLONE, _IOCTL, _SOCKET, _PERSONALITY = (56, 220), (16, 29), (41, 198), (135, 92)
 _CLONE3 = 435
 
 
@@ -52,10 +64,11 @@ def _when(call: int, body: Sequence[bytes]) -> bytes:
     return _step(EQUAL, call, 0, len(body)) + b"".join(body)
 
 
-def program(machine: str, *, network: bool) -> bytes:
-    """The filter for a machine of `MACHINES`; raises ValueError for others."""
+@lru_cache(16)
+def program(machine: str, sockets: tuple[int, ...] = ()) -> bytes:
+    """The filter for a machine of `MACHINES`, with sockets of these families only; raises ValueError for others."""
     column = list(MACHINES).index(machine)
-    sockets = (AF_INET, AF_INET6) if network else ()
+    refused = [numbers[column] for numbers in _REFUSED.values()] + (list(_OF_INTEL) if column == 0 else [])
     parts = [
         _step(LOAD, MACHINE),
         _step(EQUAL, MACHINES[machine], 1, 0),
@@ -63,11 +76,12 @@ def program(machine: str, *, network: bool) -> bytes:
         _step(LOAD, NUMBER),
         _step(AT_LEAST, X32, 0, 1),
         _refuse(errno.ENOSYS),
-        *(_when(numbers[column], [_refuse(errno.EPERM)]) for numbers in _REFUSED.values()),
+        *(_when(number, [_refuse(errno.EPERM)]) for number in refused),
         _when(_CLONE3, [_refuse(errno.ENOSYS)]),
         _when(_CLONE[column], _unless(0, ANY_BIT, (NEW_NAMESPACES,))),
         _when(_IOCTL[column], _unless(1, EQUAL, TERMINAL_INPUT)),
-        _when(_SOCKET[column], _only(0, sockets)),
+        _when(_PERSONALITY[column], _only(0, PERSONALITIES, errno.EPERM)),
+        _when(_SOCKET[column], _only(0, sockets, errno.EACCES)),
         _step(RETURN, ALLOW),
     ]
     return b"".join(parts)
@@ -83,7 +97,7 @@ def _unless(index: int, test: int, values: Sequence[int]) -> list[bytes]:
     return [_argument(index), *tests, _step(RETURN, ALLOW), _refuse(errno.EPERM)]
 
 
-def _only(index: int, values: Sequence[int]) -> list[bytes]:
+def _only(index: int, values: Sequence[int], fault: int) -> list[bytes]:
     """Refused unless the argument is one of `values`."""
     tests = [_step(EQUAL, value, len(values) - at, 0) for at, value in enumerate(values)]
-    return [_argument(index), *tests, _refuse(errno.EACCES), _step(RETURN, ALLOW)]
+    return [_argument(index), *tests, _refuse(fault), _step(RETURN, ALLOW)]
