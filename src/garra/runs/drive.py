@@ -9,7 +9,7 @@ from typing import Protocol
 
 from garra.agent import loop
 from garra.agent.calls import Tools
-from garra.core import reply
+from garra.core import reply, taint
 from garra.core.errors import Failure, FailureKind
 from garra.core.events import (
     AgentEnded,
@@ -83,7 +83,7 @@ class _Drive:
         run, driver = self._run, self._driver
         driver.emit(run, RunPhase("preparing_context"))
         prompts = self._prompts(brief)
-        self._kept = {id(prompt) for prompt in prompts if prompt.meta}
+        self._kept = {id(prompt) for prompt in prompts if KEY in prompt.meta}
         history, prompts = _split(self._setup.transcript.messages(), prompts)
         work = loop.Loop(
             history,
@@ -111,7 +111,7 @@ class _Drive:
         words = tuple(each.prompt for each in (self._run, *self._run.joined))
         if not brief:
             return words
-        return (*words, User((Text(brief),), self._driver.clock.now_ms()))
+        return (*words, User((Text(brief),), self._driver.clock.now_ms(), taint.stored(self._run.left_out)))
 
     def _stream(self, messages: Messages) -> EventStream:
         setup, driver = self._setup, self._driver
@@ -131,7 +131,8 @@ class _Drive:
         if id(message) in self._kept:
             return
         if isinstance(message, Assistant):
-            message = replace(message, meta={**message.meta, "__openclaw": {"runId": self._run.run_id}})
+            own = {"__openclaw": {"runId": self._run.run_id}, **taint.stored(self._run.heard)}
+            message, self._run.heard = replace(message, meta={**message.meta, **own}), ()
         entry = await self._setup.transcript.append(message)
         self._driver.emit(self._run, EntryStored(entry.body))
         steered = self._offered.pop(id(message), None)
@@ -188,6 +189,8 @@ class _Drive:
         return replace(plain, ending="timeout", reply=line, failure=Failure(FailureKind.TIMEOUT, line))
 
 
+KEY = "idempotencyKey"
+"""Under which name a stored prompt has that of its run."""
 RECENT = 64
 """How far back the prompts of a run are looked for: they were stored last, but for a run that is resumed."""
 
@@ -198,19 +201,19 @@ def _split(messages: Messages, prompts: tuple[User, ...]) -> tuple[Messages, tup
     Where something follows the prompts already, an answer or what the run was handed meanwhile, it is resumed: all is
     history, in the order it was said, and nothing is left to say.
     """
-    own = {prompt.meta["idempotencyKey"] for prompt in prompts if prompt.meta}
+    own = {prompt.meta[KEY] for prompt in prompts if KEY in prompt.meta}
     recent = messages[-RECENT:]
-    begun = next((at for at, message in enumerate(recent) if message.meta.get("idempotencyKey") in own), None)
-    if begun is not None and any(message.meta.get("idempotencyKey") not in own for message in recent[begun:]):
-        return messages, tuple(prompt for prompt in prompts if not prompt.meta)
-    kept = tuple(message for message in recent if message.meta.get("idempotencyKey") not in own)
+    begun = next((at for at, message in enumerate(recent) if message.meta.get(KEY) in own), None)
+    if begun is not None and any(message.meta.get(KEY) not in own for message in recent[begun:]):
+        return messages, tuple(prompt for prompt in prompts if KEY not in prompt.meta)
+    kept = tuple(message for message in recent if message.meta.get(KEY) not in own)
     return messages[:-RECENT] + kept, prompts
 
 
 def said(messages: Messages, prompt: User) -> bool:
     """Whether a run's prompt is in the history already."""
-    key = prompt.meta["idempotencyKey"]
-    return any(message.meta.get("idempotencyKey") == key for message in messages[-RECENT:])
+    key = prompt.meta[KEY]
+    return any(message.meta.get(KEY) == key for message in messages[-RECENT:])
 
 
 def _result(message: Assistant) -> str:

@@ -9,6 +9,7 @@ from typing import Protocol, assert_never
 from garra.core import lanes
 from garra.core.ids import RunId
 from garra.core.lanes import Item, Reason
+from garra.core.taint import Mark
 from garra.runs.run import Run
 from garra.sdk.ports import Clock
 
@@ -33,6 +34,7 @@ class Lane:
         self._driver, self._clock = driver, clock
         self._runs: dict[str, Run] = {}
         self._alarm: asyncio.TimerHandle | None = None
+        self._left_out: tuple[Mark, ...] = ()
         self.head: Run | None = None
 
     @property
@@ -94,6 +96,7 @@ class Lane:
         match effect:
             case lanes.Start(items, summary):
                 runs = [self._runs.pop(item.id) for item in items]
+                runs[0].left_out, self._left_out = self._left_out, ()
                 self.head = runs[0]
                 self._driver.begin(self, runs, _brief(summary))
             case lanes.Steer(item):
@@ -117,6 +120,8 @@ class Lane:
             return
         if self.head is not None and run in self.head.steer:
             self.head.steer.remove(run)
+        if reason == "summarized":
+            self._left_out = (*self._left_out, *run.turn.marks)
         self._driver.drop(run, reason)
 
     def _wake_at(self, at_ms: int) -> None:

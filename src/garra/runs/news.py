@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from garra.core.ids import SessionKey
+from garra.core.taint import Mark
 from garra.sdk.ports import Ran
 
 KEPT = 5
@@ -19,6 +20,7 @@ class News:
 
     def __init__(self) -> None:
         self._notes: dict[SessionKey, deque[str]] = {}
+        self._marks: dict[SessionKey, tuple[Mark, ...]] = {}
 
     def ended(self, session_key: SessionKey, ran: Ran) -> None:
         """A background command ended by itself."""
@@ -27,6 +29,12 @@ class News:
         words = f"The background command {ran.session} ended ({how})."
         note = f"{words} Its last output:\n{last}" if last else words
         self._notes.setdefault(session_key, deque(maxlen=KEPT)).append(note)
+        if reached := tuple(Mark("network", host) for host in ran.reached):
+            self._marks[session_key] = (*self._marks.get(session_key, ()), *reached)[-KEPT:]
+
+    def marks(self, session_key: SessionKey) -> tuple[Mark, ...]:
+        """What of the notes is text from outside; to be asked for before they are taken, once."""
+        return self._marks.pop(session_key, ())
 
     def take(self, session_key: SessionKey) -> tuple[str, ...]:
         """What has not been told yet; now it has."""

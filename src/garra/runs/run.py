@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from garra.agent.cancel import Cancel
-from garra.core import lanes
+from garra.core import lanes, taint
 from garra.core.events import RunEnded
 from garra.core.groups import Place
 from garra.core.ids import AgentId, RunId, SessionId, SessionKey
 from garra.core.messages import Assistant, Image, Text, Usage, User
+from garra.core.taint import Mark
 from garra.core.value import frozen
 from garra.sdk.model import Level
 from garra.sdk.tool import Origin
@@ -27,6 +28,8 @@ class Turn:
 
     `run_id` is the caller's idempotency key. `model` is a reference that holds for this turn only. `timeout_s` None
     takes the configured limit, 0 means none. `meta` is kept with the message. `tools` false offers none.
+
+    `marks` tell what of it is text from outside.
 
     Of turns that come from a chat: `place` is where it was asked, `route` names place and rights (only turns of one
     route share a run), `lane` how it waits, where that is not as configured for all.
@@ -49,6 +52,7 @@ class Turn:
     place: Place | None = None
     route: str = ""
     lane: lanes.Settings | None = None
+    marks: tuple[Mark, ...] = ()
 
 
 @frozen
@@ -88,7 +92,8 @@ class Run:
 
     `steer` are messages handed to it that its model has not seen yet; `joined` are those whose words it has taken:
     they end when it ends, and `led_by` names it there. `prompt` is its message as it is
-    stored; `stored` is set when it is on disk, or never will be.
+    stored; `stored` is set when it is on disk, or never will be. `heard` are the marks of what its model is told and
+    no message holds, until an answer has them; `left_out` those of messages that it is told of in brief.
     """
 
     def __init__(self, turn: Turn, session_id: SessionId, started_at: int) -> None:
@@ -103,10 +108,12 @@ class Run:
         self.steer: deque[Run] = deque()
         self.joined: list[Run] = []
         self.led_by: RunId | None = None
+        self.heard: tuple[Mark, ...] = ()
+        self.left_out: tuple[Mark, ...] = ()
         self.prompt = User(
             (*((Text(turn.text),) if turn.text or not turn.images else ()), *turn.images),
             started_at,
-            {"idempotencyKey": f"{turn.run_id}:user", **turn.meta},
+            {"idempotencyKey": f"{turn.run_id}:user", **turn.meta, **taint.stored(turn.marks)},
         )
         self.stored = asyncio.Event()
         self._done = asyncio.Event()

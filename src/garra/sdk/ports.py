@@ -278,7 +278,9 @@ class Launch:
 
 @frozen
 class Ran:
-    """What a command did so far. `session` names it in the `process` tool once it is in the background."""
+    """What a command did so far. `session` names it in the `process` tool once it is in the background. `reached` are
+    the hosts beyond this machine that it spoke with: its output may be their words.
+    """
 
     status: Literal["completed", "failed", "killed", "timeout", "running"]
     output: str
@@ -291,6 +293,7 @@ class Ran:
     command: str = ""
     pid: int = 0
     started_at: int = 0
+    reached: tuple[str, ...] = ()
 
 
 @frozen

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from garra.builtin.tools.exec import brought
 from garra.core import keystrokes
 from garra.core.errors import ToolFailed
+from garra.core.taint import Mark
 from garra.sdk.ports import Exec, Ran
 from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 
@@ -60,7 +62,8 @@ class Process:
             raise ToolFailed(f"sessionId is needed for {asked['action']}; list shows them")
         if asked["action"] == "log":
             text = programs.log(session, asked.get("offset", -LINES), asked.get("limit", LINES))
-            return Result.of(text or "(no output)", {"status": "completed", "sessionId": session, "output": text})
+            body = {"status": "completed", "sessionId": session, "output": text}
+            return Result.of(text or "(no output)", body, brought_by(programs, session))
         return told(session, await ACTIONS[asked["action"]](programs, session, asked))
 
 
@@ -101,7 +104,13 @@ ACTIONS: Mapping[str, Callable[[Exec, str, Mapping[str, Any]], Awaitable[Ran]]] 
 def listed(programs: Exec) -> Result:
     rows = [row(ran) for ran in programs.running()]
     lines = [f"{r['sessionId']} {r['status']} {r['runtimeMs'] // 1000}s {r['command'][:80]}" for r in rows]
-    return Result.of("\n".join(lines) or "Nothing runs in the background.", {"status": "completed", "sessions": rows})
+    marks = tuple(mark for ran in programs.running() for mark in brought(ran))
+    body = {"status": "completed", "sessions": rows}
+    return Result.of("\n".join(lines) or "Nothing runs in the background.", body, marks)
+
+
+def brought_by(programs: Exec, session: str) -> tuple[Mark, ...]:
+    return tuple(mark for ran in programs.running() if ran.session == session for mark in brought(ran))
 
 
 def row(ran: Ran) -> dict[str, Any]:
@@ -121,7 +130,7 @@ def row(ran: Ran) -> dict[str, Any]:
 def told(session: str, ran: Ran) -> Result:
     state = "Still running." if ran.status == "running" else ended(ran)
     body = {"sessionId": session, "aggregated": ran.output, "exitCode": ran.exit_code, "exitSignal": ran.signal}
-    return Result.of(f"{ran.output.rstrip() or '(no new output)'}\n\n{state}", {"status": ran.status, **body})
+    return Result.of(f"{ran.output.rstrip() or '(no new output)'}\n\n{state}", {"status": ran.status, **body}, brought(ran))
 
 
 def ended(ran: Ran) -> str:
