@@ -29,8 +29,8 @@ class News:
         words = f"The background command {ran.session} ended ({how})."
         note = f"{words} Its last output:\n{last}" if last else words
         self._notes.setdefault(session_key, deque(maxlen=KEPT)).append(note)
-        if reached := tuple(Mark("network", host) for host in ran.reached):
-            self._marks[session_key] = (*self._marks.get(session_key, ()), *reached)[-KEPT:]
+        if ran.marks:
+            self._marks[session_key] = (*self._marks.get(session_key, ()), *ran.marks)[-KEPT:]
 
     def marks(self, session_key: SessionKey) -> tuple[Mark, ...]:
         """What of the notes is text from outside; to be asked for before they are taken, once."""

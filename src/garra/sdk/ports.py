@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from garra.core.approvals import Answer as Decided
 from garra.core.approvals import Question
+from garra.core.taint import Mark
 from garra.core.value import frozen
 
 
@@ -294,6 +295,11 @@ class Ran:
     pid: int = 0
     started_at: int = 0
     reached: tuple[str, ...] = ()
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """What of its output may be somebody else's words."""
+        return tuple(Mark("network", host) for host in self.reached)
 
 
 @frozen

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from garra.core.errors import ToolFailed
-from garra.core.taint import META, Mark
+from garra.core.taint import META
 from garra.sdk.ports import Launch, Ran
 from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 
@@ -55,18 +55,13 @@ class ExecTool:
                 f"{ran.output}\n\nStill running in the background (session {ran.session}). "
                 "See it with process: poll, log, write, kill.".lstrip(),
                 details(ran),
-                brought(ran),
+                ran.marks,
             )
         if ran.status == "completed":
             note = f"\n\n(Command exited with code {ran.exit_code})" if ran.exit_code else ""
-            return Result.of((ran.output.rstrip("\n") or "(no output)") + note, details(ran), brought(ran))
-        told = {**details(ran), META: brought(ran)}
+            return Result.of((ran.output.rstrip("\n") or "(no output)") + note, details(ran), ran.marks)
+        told = {**details(ran), META: ran.marks}
         raise ToolFailed(f"{ran.output.rstrip()}\n\n{why(ran)}".lstrip(), details=told)
-
-
-def brought(ran: Ran) -> tuple[Mark, ...]:
-    """What of a command's output may be somebody else's words."""
-    return tuple(Mark("network", host) for host in ran.reached)
 
 
 def launch(asked: Mapping[str, Any]) -> Launch:

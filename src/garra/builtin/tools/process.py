@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from garra.builtin.tools.exec import brought
 from garra.core import keystrokes
 from garra.core.errors import ToolFailed
 from garra.core.taint import Mark
@@ -104,13 +103,13 @@ ACTIONS: Mapping[str, Callable[[Exec, str, Mapping[str, Any]], Awaitable[Ran]]] 
 def listed(programs: Exec) -> Result:
     rows = [row(ran) for ran in programs.running()]
     lines = [f"{r['sessionId']} {r['status']} {r['runtimeMs'] // 1000}s {r['command'][:80]}" for r in rows]
-    marks = tuple(mark for ran in programs.running() for mark in brought(ran))
+    marks = tuple(mark for ran in programs.running() for mark in ran.marks)
     body = {"status": "completed", "sessions": rows}
     return Result.of("\n".join(lines) or "Nothing runs in the background.", body, marks)
 
 
 def brought_by(programs: Exec, session: str) -> tuple[Mark, ...]:
-    return tuple(mark for ran in programs.running() if ran.session == session for mark in brought(ran))
+    return tuple(mark for ran in programs.running() if ran.session == session for mark in ran.marks)
 
 
 def row(ran: Ran) -> dict[str, Any]:
@@ -130,7 +129,8 @@ def row(ran: Ran) -> dict[str, Any]:
 def told(session: str, ran: Ran) -> Result:
     state = "Still running." if ran.status == "running" else ended(ran)
     body = {"sessionId": session, "aggregated": ran.output, "exitCode": ran.exit_code, "exitSignal": ran.signal}
-    return Result.of(f"{ran.output.rstrip() or '(no new output)'}\n\n{state}", {"status": ran.status, **body}, brought(ran))
+    text = ran.output.rstrip() or "(no new output)"
+    return Result.of(f"{text}\n\n{state}", {"status": ran.status, **body}, ran.marks)
 
 
 def ended(ran: Ran) -> str:
