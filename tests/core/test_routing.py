@@ -11,12 +11,9 @@ from garra.core.ids import AgentId
 from garra.core.routing import (
     LEVELS,
     Binding,
-    Crowd,
     Settings,
     Spot,
-    addressed,
     bindings,
-    crowd,
     pick,
     route,
 )
@@ -145,24 +142,3 @@ def test_a_binding_may_say_how_sessions_are_kept_apart() -> None:
     assert (found.key, found.scope) == ("agent:a:main", "main")
     assert route(rows, TOPIC, Settings()).key == "agent:b:main"
     assert route(rows, Spot("telegram", "default", "direct", "43"), Settings()).key == "agent:c:telegram:direct:43"
-
-
-def test_a_broadcast_group_has_several_agents() -> None:
-    config: dict[str, Any] = {
-        "strategy": "sequential",
-        "telegram:-100": {"agents": ["Reviewer", "writer", "writer", 4, ""]},
-        "telegram:-200": ["a"],
-        "telegram:-300": "a",
-        "1@g.us": ["b"],
-    }
-    assert crowd(config, TOPIC) == Crowd((AgentId("reviewer"), AgentId("writer"), AgentId("4")), parallel=False)
-    assert crowd({}, TOPIC) == Crowd()
-    assert crowd(config, replace(TOPIC, peer="-200")).agents == ("a",)
-    assert crowd(config, replace(TOPIC, peer="-300")).agents == ()
-    assert crowd(config, Spot("whatsapp", "default", "group", "1@g.us")).agents == ("b",)
-    bounded = crowd({"telegram:-100": {"agents": ["a", "b", "c"], "mentionGating": False, "maxTurns": 2}}, TOPIC)
-    assert bounded.called("@c, and you?") == ("a", "b")
-    assert crowd({"telegram:-100": {"agents": ["a", "b"], "maxTurns": True}}, TOPIC).called("@b") == ("b",)
-    agents = [AgentId("reviewer"), AgentId("writer")]
-    assert addressed(agents, "what now?") == tuple(agents)
-    assert addressed(agents, "@Writer, what now?") == ("writer",)

@@ -15,7 +15,7 @@ from garra.sdk.channel import Inbound
 from tests.core import strict
 from tests.simulation.mind import WORD
 from tests.simulation.process import Process, World
-from tests.simulation.world import STRANGER, Plan, Platform
+from tests.simulation.world import AGENTS, STRANGER, Plan, Platform
 
 ALWAYS = {"received", "admitted", "routed", "done"}
 """The stations of whatever was let in."""
@@ -117,18 +117,23 @@ class Judge:
         run, which reads the same conversation.
         """
         plan, whys = self.world.plan, {each.why for each in self.came}
+        crowded = plan.crowded(_place(row)[0])
+        most = len(AGENTS) if crowded else 1
         match row.why:
+            case "answered" if crowded:
+                troubled = self._dies or plan.fails or plan.full or plan.stops
+                return ALWAYS | {"adopted"}, 0 if troubled else most, most
             case "answered":
                 return TURN, 1, 1
             case "failed":
-                return {"received", "written", "done"}, 0, 1
+                return {"received", "written", "done"}, 0, most
             case "joined" if self._dies:
                 led_on = whys.isdisjoint(("failed", "stopped", "interrupted"))
-                return ALWAYS | {"adopted"}, 1 if led_on else 0, 1
+                return ALWAYS | {"adopted"}, 1 if led_on else 0, most
             case "stopped" if any(_text(each) == "/stop" for each in self.came):
-                return ALWAYS, 0, 1
+                return ALWAYS, 0, most
             case "interrupted" if plan.mode == "interrupt":
-                return ALWAYS | {"adopted"}, 0, 1
+                return ALWAYS | {"adopted"}, 0, most
             case _:
                 raise Broken(f"{_text(row)} ended {row.why!r}")
 
@@ -144,19 +149,21 @@ class Judge:
         place = {row.key: row.place for row in self.went}
         seq = {_text(row): (_place(row), row.seq) for row in self.came if self._kept_its_place(row)}
         lanes: dict[tuple[str, str], list[str]] = {}
-        words: dict[tuple[str, str], list[int]] = {}
+        words: dict[tuple[str, str, str], list[int]] = {}
         for each in self.world.platform.shown:
             lane = each.chat, each.thread
             lanes.setdefault(lane, []).append(each.key)
+            agent = each.text.partition(":")[0] if self.world.plan.crowded(each.chat) else ""
             own = [
                 seq[word] for word in WORD.findall(each.text) if word in seq
             ]  # a conversation may be shared with other chats
-            words.setdefault(lane, []).extend(number for place, number in own if place == lane)
+            words.setdefault((*lane, agent), []).extend(number for place, number in own if place == lane)
         for lane, keys in lanes.items():
             if [place[key] for key in keys] != sorted(place[key] for key in keys):
                 raise Broken(f"{lane} got its messages in another order than they were written")
-            if words[lane] != sorted(words[lane]):
-                raise Broken(f"{lane} got its answers in another order than its messages came: {words[lane]}")
+        for of, numbers in words.items():
+            if numbers != sorted(numbers):
+                raise Broken(f"{of} got its answers in another order than its messages came: {numbers}")
 
     def _kept_its_place(self, row: InboxRow) -> bool:
         """Not so what the store refused for long, and a run that had failed when its process died before it said so."""

@@ -43,11 +43,11 @@ from garra.turns.voice import Chats
 from tests.simulation.disk import Disk, Files, Store
 from tests.simulation.life import Life
 from tests.simulation.mind import MODELS, Mind, Provider
-from tests.simulation.world import ACCOUNT, CHANNEL, OWNER, Line, Plan, Platform
+from tests.simulation.world import ACCOUNT, AGENTS, CHANNEL, OWNER, Line, Plan, Platform
 
 T = TypeVar("T")
 
-AGENTS = Path("/dev/null/agents")
+FOLDER = Path("/dev/null/agents")
 """No folder can be there: whoever looks past the simulated disk finds nothing."""
 
 
@@ -106,7 +106,7 @@ class Process:
         self.ledger = Ledger(self.store, self.inbox, self.outbox, self.timeline)
         self.owner = Owner(self.inbox, self.outbox, _home, clock=clock, spawn=self.life)
         self.sessions = Sessions(
-            self.store, AGENTS, clock, lambda: f"id-{next(world.ids)}", lines=Files(disk, self.life)
+            self.store, FOLDER, clock, lambda: f"id-{next(world.ids)}", lines=Files(disk, self.life)
         )
         self.mind = Mind(world.provider, self.life)
         self.runs = self._table()
@@ -214,12 +214,17 @@ async def _home(about: Address) -> Address:
 
 
 def _config(plan: Plan) -> Config:
-    return _configured(plan.mode, plan.overflow, plan.cap, (plan.quiet_ms, plan.debounce_ms), shared=plan.shared)
+    crowd = (plan.crowd, plan.rounds)
+    pauses_ms = (plan.quiet_ms, plan.debounce_ms)
+    return _configured(plan.mode, plan.overflow, plan.cap, pauses_ms, crowd=crowd, shared=plan.shared)
 
 
 @functools.cache
-def _configured(mode: str, overflow: str, cap: int, pauses_ms: tuple[int, int], *, shared: bool) -> Config:
-    quiet, debounce = pauses_ms
+def _configured(
+    mode: str, overflow: str, cap: int, pauses_ms: tuple[int, int], *, crowd: tuple[str, int], shared: bool
+) -> Config:
+    (quiet, debounce), (strategy, rounds) = pauses_ms, crowd
+    told = {"agents": list(AGENTS), "maxRounds": rounds, "maxTurns": 2 * len(AGENTS)}
     people = ["u0", "u1", "u2"]
     return Config.model_validate(
         {
@@ -227,6 +232,8 @@ def _configured(mode: str, overflow: str, cap: int, pauses_ms: tuple[int, int], 
                 "inbound": {"debounceMs": quiet},
                 "queue": {"mode": mode, "debounceMs": debounce, "cap": cap, "drop": overflow},
             },
+            "agents": {"list": [{"id": "main"}, *({"id": agent} for agent in AGENTS)]},
+            "broadcast": {"strategy": strategy, f"{CHANNEL}:g0": told} if strategy else {},
             "session": {"dmScope": "main" if shared else "per-channel-peer"},
             "channels": {CHANNEL: {"dmPolicy": "pairing", "allowFrom": people, "groups": {"*": {}}}},
         }

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from garra.core.lanes import Mode, Overflow
 from garra.sdk.channel import Address, Inbound, Limits, Outbound, Pulse, Receive, Sender, SendFailed
@@ -14,6 +14,8 @@ from tests.simulation.life import Life
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 OVERFLOWS: Final[tuple[Overflow, ...]] = get_args(Overflow)
+Crowd = Literal["", "parallel", "sequential"]
+AGENTS: Final = ("one", "two")
 CHANNEL, ACCOUNT, OWNER = "sim", "default", "owner"
 STRANGER: Final = "Zz"
 """What every word of a stranger begins with."""
@@ -24,7 +26,7 @@ class Plan:
     """How bad a world is: chances from 0 to 1, and how many of each.
 
     `kills` come at some time, `slips` in the middle of some step; `calls` is how often a model calls a tool, `fails`
-    how often it fails.
+    how often it fails. `crowd`: how several agents answer in the first group, in so many `rounds`.
     """
 
     lost: float
@@ -54,13 +56,15 @@ class Plan:
     debounce_ms: int
     shared: bool
     models: int
+    crowd: Crowd = ""
+    rounds: int = 1
 
     @classmethod
     def of(cls, random: Random) -> Plan:
         def chance(most: float) -> float:
             return random.choice((0.0, random.random() * most))
 
-        return cls(
+        plan = cls(
             lost=chance(0.3),
             passing=chance(0.4),
             wait=chance(0.2),
@@ -89,6 +93,13 @@ class Plan:
             shared=random.random() < 0.2,
             models=random.choice((1, 2)),
         )
+        crowds: tuple[Crowd, ...] = ("", "", "", "parallel", "sequential")
+        more = Random(repr(plan))  # so that the other draws of a seed stay what they were
+        return replace(plan, crowd=more.choice(crowds), rounds=more.choice((1, 2)))
+
+    def crowded(self, chat: str) -> bool:
+        """Whether several agents answer in it."""
+        return bool(self.crowd) and chat == "g0"
 
 
 @dataclass

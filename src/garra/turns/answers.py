@@ -14,6 +14,7 @@ from garra.core.errors import GarraError, Unavailable
 from garra.core.events import ModelChosen, RunEnded, RunEvent, ToolStarted
 from garra.core.ids import RunId, SessionKey
 from garra.core.messages import Assistant
+from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft
 from garra.runs.run import Run
 from garra.turns.parts import Asked, Ports, Watched
@@ -39,6 +40,14 @@ class Going:
     covered: bool = False
     noted: set[str] = field(default_factory=set)
     over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@frozen
+class End:
+    """How a turn ended, in a word, and what it said; empty where it was silent or failed."""
+
+    why: str
+    text: str = ""
 
 
 class Answers:
@@ -94,14 +103,20 @@ class Answers:
     async def all(self, going: Sequence[Going]) -> str:
         """Wait for the ends and write what they say; the rows are done with the last. How the turn ended, in a word."""
         if len(going) == 1:
-            return await self._end(going[0], last=True)
-        whys = await asyncio.gather(*(self._end(each, last=False) for each in going))
-        if KEPT in whys:
-            return KEPT
-        await self._write((), going[0].rows, "answered")
-        return "answered"
+            return (await self._end(going[0], last=True)).why
+        ends = await asyncio.gather(*map(self.one, going))
+        return KEPT if any(each.why == KEPT for each in ends) else await self.close(going[0].rows)
 
-    async def _end(self, going: Going, *, last: bool) -> str:
+    async def one(self, going: Going) -> End:
+        """Wait for the end of one of several turns that answer the same rows, and write what it says."""
+        return await self._end(going, last=False)
+
+    async def close(self, rows: Sequence[str], why: str = "answered") -> str:
+        """The last of several turns is answered: the rows are done."""
+        await self._write((), rows, why)
+        return why
+
+    async def _end(self, going: Going, *, last: bool) -> End:
         try:
             ended = await going.run.wait()
             await self._in_turn(going)
@@ -125,7 +140,7 @@ class Answers:
             if not line:
                 del self._ended_first[going.run.session_key]
 
-    async def _finish(self, going: Going, ended: RunEnded, *, last: bool) -> str:
+    async def _finish(self, going: Going, ended: RunEnded, *, last: bool) -> End:
         run = going.run
         self._ended(going, ended)
         leader = self._open.get(run.led_by) if run.led_by else None
@@ -134,7 +149,7 @@ class Answers:
         if going.covered or unfinished(run, ended):
             await going.watched.end(())
             going.watched.finish(answered=False)
-            return "joined" if going.covered else KEPT
+            return End("joined" if going.covered else KEPT)
         texts = (*going.before, *said(run, ended))
         joined = [found for each in run.joined if (found := self._open.get(each.run_id)) is not None]
         drafts = await going.watched.end(texts)
@@ -143,7 +158,7 @@ class Answers:
         going.watched.finish(answered=bool(drafts))
         for each in joined:
             each.covered = True
-        return outcome(run, ended, texts)
+        return End(outcome(run, ended, texts), "\n\n".join(texts) if ended.ending == "ok" else "")
 
     async def _write(self, drafts: Sequence[Draft], rows: Sequence[str], why: str) -> None:
         """All or nothing: a restart that found half of a turn's messages would make another turn of them."""

@@ -113,20 +113,22 @@ def label(spoken: Spoken) -> str:
     return f"{line(spoken.event, '').who}, {rank}"
 
 
-def turn_of(spoken: Sequence[Spoken], route: Route, text: str, lane: lanes.Settings) -> Turn:
-    """The turn of one agent. It is named by its first message, so that a restart finds it again."""
-    first = spoken[0]
+def turn_of(spoken: Sequence[Spoken], route: Route, text: str, lane: lanes.Settings, number: int = 1) -> Turn:
+    """The turn of one agent. It is named by its first message, so that a restart finds it again; in a round after the
+    first (`number`) it hears only what the others answered.
+    """
+    first, begins = spoken[0], number == 1
     return Turn(
-        run_id(first, route),
+        run_id(first, route, number),
         route.key,
         route.agent,
         text,
-        images=tuple(image for each in spoken for image in each.images),
+        images=tuple(image for each in spoken for image in each.images) if begins else (),
         origin="channel",
         model=first.model,
         thinking=first.thinking,
         queue=lane.mode,
-        meta={"provenance": provenance(spoken)},
+        meta={"provenance": provenance(spoken) if begins else {"kind": "broadcast", "round": number}},
         extra_system=intro(first),
         place=first.place,
         route=first.rights,
@@ -134,8 +136,11 @@ def turn_of(spoken: Sequence[Spoken], route: Route, text: str, lane: lanes.Setti
     )
 
 
-def run_id(first: Spoken, route: Route) -> RunId:
-    return RunId(f"{first.row.id}.{route.agent}" if len(first.routes) > 1 else first.row.id)
+def run_id(first: Spoken, route: Route, number: int = 1) -> RunId:
+    """Of several agents each has its own run, and in each round (`number`) another."""
+    if route.level != "broadcast" or (len(first.routes) == 1 and number == 1):
+        return RunId(first.row.id)
+    return RunId(f"{first.row.id}.{route.agent}" + (f".{number}" if number > 1 else ""))
 
 
 def intro(first: Spoken) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +17,7 @@ from garra.sdk.channel import Inbound
 from garra.sdk.ports import Clock
 from garra.turns import commands
 from garra.turns.commands import Given
+from garra.turns.mentions import Mentions
 from garra.turns.parts import Pairing
 
 PAIRS: Final = 1_000
@@ -49,7 +49,7 @@ class Gate:
         self._activation = activation
         self.accounts = Accounts(config)
         self._pairs: OrderedDict[tuple[str, ...], loops.State] = OrderedDict()
-        self._patterns = _Patterns()
+        self._names = Mentions()
 
     async def judge(self, event: Inbound) -> Judged:
         """What becomes of an event. Nothing a channel says of itself widens it."""
@@ -104,7 +104,7 @@ class Gate:
         config, address = self._config(), event.address
         scope = self.accounts.find(address.channel, address.account).raw.get("mentionPatterns")
         here = (address.chat, f"{address.chat}:topic:{address.thread}")
-        return _in_scope(scope, here) and self._patterns.match(config, text)
+        return _in_scope(scope, here) and self._names.any(config, text)
 
 
 def _in_scope(scope: Any, here: Sequence[str]) -> bool:
@@ -118,45 +118,6 @@ def _in_scope(scope: Any, here: Sequence[str]) -> bool:
 
 def _ids(value: Any) -> frozenset[str]:
     return frozenset(str(each) for each in value) if isinstance(value, list | tuple) else frozenset()
-
-
-_NESTED = re.compile(r"\([^)]*[*+}][^)]*\)\s*[*+{]")
-"""A repetition of what repeats: it may take for ever."""
-
-
-class _Patterns:
-    """The names an agent listens to in groups: `mentionPatterns`, else its own name."""
-
-    def __init__(self) -> None:
-        self._of: Config | None = None
-        self._all: tuple[re.Pattern[str], ...] = ()
-
-    def match(self, config: Config, text: str) -> bool:
-        if config is not self._of:
-            self._of, self._all = config, tuple(_patterns(config))
-        return any(pattern.search(text[:4000]) for pattern in self._all)
-
-
-def _patterns(config: Config) -> list[re.Pattern[str]]:
-    agents = config.agents.list
-    texts: list[str] = []
-    own = [agent for agent in agents if "mentionPatterns" in agent.group_chat]
-    for agent in own:
-        texts += [str(each) for each in agent.group_chat["mentionPatterns"] or ()]
-    shared = config.messages.group_chat.get("mentionPatterns")
-    if shared is not None:
-        texts += [str(each) for each in shared]
-    elif not own:
-        names = (agent.identity.name for agent in agents if agent.identity.name)
-        texts += [rf"(?<!\w)@?{re.escape(name)}(?!\w)" for name in names]
-    found = []
-    for text in texts:
-        if len(text) <= 200 and not _NESTED.search(text):
-            try:
-                found.append(re.compile(text, re.IGNORECASE))
-            except re.error:
-                continue
-    return found
 
 
 def line(event: Inbound, text: str) -> groups.Line:

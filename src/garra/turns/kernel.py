@@ -10,28 +10,32 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
 from garra.core.access import Dispatch, Drop, Handled, Observe
+from garra.core.crowds import Crowd
 from garra.core.errors import GarraError, Unavailable
+from garra.core.ids import AgentId
 from garra.core.keys import agent_of
 from garra.core.routing import Route
 from garra.core.value import frozen
 from garra.domains.delivery.inbox import InboxRow
 from garra.sdk.channel import Ignored, Inbound
 from garra.turns import ask, chores, inbound
-from garra.turns.answers import Answers, Going, numbered
+from garra.turns.answers import KEPT, Answers, End, Going, numbered
 from garra.turns.ask import Spoken
 from garra.turns.bursts import Burst, Bursts
 from garra.turns.commands import Given, refusal
+from garra.turns.crowds import Begin, Crowds
 from garra.turns.gate import Gate, Judged, line
 from garra.turns.histories import Histories
 from garra.turns.parts import Asked, Ports
-from garra.turns.queueing import quiet_s, settings
+from garra.turns.queueing import quiet_s
 from garra.turns.recovery import Found, standing
 from garra.turns.routes import Routes, lane, spot
+from garra.turns.starts import Starts
 
 log = logging.getLogger(__name__)
 
@@ -41,9 +45,6 @@ Admission = Literal["dispatch", "observeOnly", "handled", "drop"]
 
 TRIES: Final = 3
 """So often a message is taken up again after a fault of ours before it is given up."""
-
-WAITS_S: Final = (0.5, 1.0, 2.0)
-"""How long a message waits for a store that refuses, and keeps its place, before it is taken up again."""
 
 STOPS: Final = 1_000
 """Chats whose last /stop is remembered."""
@@ -73,6 +74,8 @@ class Kernel:
         self.routes = Routes(ports.config)
         self.gate = Gate(ports.config, ports.pairing, ports.clock, self._activation)
         self.answers = Answers(ports)
+        self._starts = Starts(ports, self.routes, self.answers, self._is_stopped)
+        self._crowds = Crowds(self.answers, ports.config)
         self._bursts: Bursts[Spoken, Outcome] = Bursts()
         self._recorder = inbound.Recorder(ports)
         self._stopped: OrderedDict[tuple[str, ...], int] = OrderedDict()
@@ -198,7 +201,7 @@ class Kernel:
         return spoken.row.seq < self._stopped.get(lane(spoken.event.address), 0)
 
     async def _said(self, spoken: Spoken, text: str, given: Given) -> Outcome:
-        asked = await self._asked(spoken)
+        asked = await self._starts.asked(spoken)
         drafts = self._ports.voice.drafts(f"{spoken.row.id}:command", asked, text)
         await self._ports.outbox.put(drafts, inbox_id=spoken.row.id, why=f"command {given.command.name}")
         return Outcome("dispatch", dispatched=True, why=f"command {given.command.name}")
@@ -233,66 +236,47 @@ class Kernel:
         """From here on a restart goes on with it, and the next message of its chat may be taken up."""
         route = leader.routes[0]
         run_id, inbox = ask.run_id(leader, route), self._ports.inbox
-        await self._in_place(lambda: inbox.adopt(spoken.row.id, run_id, route.key))
+        await self._starts.in_place(lambda: inbox.adopt(spoken.row.id, run_id, route.key))
 
-    async def _submit(self, spoken: Sequence[Spoken]) -> list[Going]:
-        """Hand the turn to each of its agents."""
+    async def _submit(self, spoken: Sequence[Spoken]) -> Sequence[Going] | Outcome:
+        """Hand the turn to each of its agents. Where they wait for each other it comes to its end here."""
         first, rows = spoken[0], [each.row.id for each in spoken]
         if self._is_stopped(spoken[-1]):
             for row in rows:
                 await self._ports.inbox.done(row, "stopped")
             return []
-        spoken = [await self._attached(each) for each in spoken]
+        spoken = [await self._starts.attached(each) for each in spoken]
         place = "\x1f".join(lane(first.event.address))
         before = await self._histories.peek(place) if first.judged.group is not None else ()
         text = ask.text_of(spoken, before)
-        going = [await self._begin(spoken, route, text) for route in first.routes]
+        crowd = self.routes.crowd(spot(first.event))
+
+        async def begin(agent: AgentId, number: int, words: str) -> Going:
+            route = self.routes.of(spot(first.event), agent)
+            begun = await self._starts.begin(spoken, route, words or text, number)
+            await self._histories.clear(place)
+            return begun
+
+        if not crowd.plain:
+            return await self._in_rounds(crowd, spoken, begin)
+        going = [await self._starts.begin(spoken, route, text) for route in first.routes]
         if before:
             await self._histories.clear(place)
         return going
 
-    async def _begin(self, spoken: Sequence[Spoken], route: Route, text: str) -> Going:
-        ports, first = self._ports, spoken[0]
-        rows = [each.row.id for each in spoken]
-        session = await ports.sessions.get(route.key)
-        waits = settings(ports.config(), first.event.address.channel, session)
-        turn = ask.turn_of(spoken, route, text, waits)
-        asked = await self._asked(spoken[-1])
-        run = await self._in_place(lambda: ports.runs.submit(turn))
-        if self._is_stopped(spoken[-1]):
-            run.cancel.set("stop")
-            await ports.runs.abort(route.key, run.run_id, "stop")
-        return self.answers.begin(run, rows, asked)
+    async def _in_rounds(self, crowd: Crowd, spoken: Sequence[Spoken], begin: Begin) -> Outcome:
+        why = await self._crowds.talk(crowd, [route.agent for route in spoken[0].routes], begin)
+        if why != KEPT:
+            await self.answers.close([each.row.id for each in spoken], why)
+        return Outcome("dispatch", dispatched=True, why=why)
 
-    async def _in_place(self, step: Callable[[], Awaitable[T]]) -> T:
-        """Do it; where the store refuses for a moment, wait here: a message that is given back loses its place."""
-        for wait_s in WAITS_S:
-            try:
-                return await step()
-            except Unavailable as error:
-                log.warning("a message waits for the store: %s", error.message)
-            await self._ports.clock.sleep(wait_s)
-        return await step()
-
-    async def _answered(self, going: Sequence[Going]) -> Outcome:
+    async def _answered(self, going: Sequence[Going] | Outcome) -> Outcome:
         """Wait for the answers and write them out; the rows are done with the last."""
+        if isinstance(going, Outcome):
+            return going
         if not going:
             return Outcome("dispatch", why="stopped")
         return Outcome("dispatch", dispatched=True, why=await self.answers.all(going))
-
-    async def _attached(self, spoken: Spoken) -> Spoken:
-        if not spoken.event.media:
-            return spoken
-        found = await self._ports.attachments.gather(spoken.event, str(spoken.routes[0].key))
-        for station, detail in found.stations:
-            await self._ports.timeline.note_all((spoken.row.id,), station, detail)
-        return replace(spoken, images=found.images, notes=found.lines)
-
-    async def _asked(self, spoken: Spoken) -> Asked:
-        session = await self._ports.sessions.get(spoken.routes[0].key)
-        extra = session.extra if session else {}
-        verbose = (session.verbose if session else None) or ""
-        return Asked(spoken.event.address, spoken.event.id, ask.reply_mode(extra.get("replyToMode")), verbose)
 
     async def _activation(self, event: Inbound) -> object:
         session = await self._ports.sessions.get(self.routes.find(spot(event)).key)
@@ -327,35 +311,47 @@ class Kernel:
             if len(routes) == 1:
                 routes = (replace(routes[0], key=found.key, agent=agent_of(found.key, routes[0].agent)),)
             one = Spoken(row, row.event, judged, judged.verdict.admitted, routes, judged.text)
-            spoken.append(await self._attached(chores.uncommanded(self._ports, one)))
+            spoken.append(await self._starts.attached(chores.uncommanded(self._ports, one)))
         if not spoken:
             return Outcome("drop", why="no longer admitted")
-        async with self._bursts.enter(lane(spoken[0].event.address)):
-            going = [each for route in spoken[0].routes if (each := await self._again(spoken, route, found))]
+        first, crowd = spoken[0], self.routes.crowd(spot(spoken[0].event))
+
+        async def again(agent: AgentId, number: int, words: str) -> Going | End:
+            result = await self._again(spoken, self.routes.of(spot(first.event), agent), found, number, words)
+            begun()
+            return result
+
+        async with self._bursts.enter(lane(first.event.address)):
+            if not crowd.plain:
+                return await self._in_rounds(crowd, spoken, again)
+            ends = [await self._again(spoken, route, found) for route in first.routes]
         begun()
-        if going:
+        if going := [each for each in ends if isinstance(each, Going)]:
             return await self._answered(going)
-        why = "answered" if found.answer else "silence"
+        why = next(end.why for end in ends if isinstance(end, End))
         for one in spoken:
             await self._ports.inbox.done(one.row.id, why)
         return Outcome("dispatch", dispatched=True, why=why)
 
-    async def _again(self, spoken: Sequence[Spoken], route: Route, found: Found) -> Going | None:
+    async def _again(
+        self, spoken: Sequence[Spoken], route: Route, found: Found, number: int = 1, words: str = ""
+    ) -> Going | End:
         """One agent's turn: gone on with, or, where only its answer was not written out, that answer."""
-        ports, first = self._ports, spoken[0]
-        run_id = ask.run_id(first, route)
-        if route.key != found.key:
+        ports, first, own = self._ports, spoken[0], found
+        run_id = ask.run_id(first, route, number)
+        if route.key != found.key or number > 1:
             transcript = await ports.sessions.transcript(route.key)
-            found = standing(transcript.messages(), route.key, [run_id])[0]
-        if not found.over:
-            return await self._begin(spoken, route, found.text or ask.text_of(spoken, ()))
-        asked = await self._asked(spoken[-1])
-        drafts = numbered([each for text in found.answer for each in ports.voice.drafts(run_id, asked, text)])
-        if drafts and len(first.routes) == 1:
+            own = standing(transcript.messages(), route.key, [run_id])[0]
+        if not own.over:
+            asked = own.text or words or found.text or ask.text_of(spoken, ())
+            return await self._starts.begin(spoken, route, asked, number)
+        asked_in = await self._starts.asked(spoken[-1], route)
+        drafts = numbered([each for text in own.answer for each in ports.voice.drafts(run_id, asked_in, text)])
+        if drafts and len(first.routes) == 1 and self.routes.crowd(spot(first.event)).plain:
             await ports.outbox.put(drafts, inbox_id=first.row.id, also=[each.row.id for each in spoken[1:]])
         elif drafts:
             await ports.outbox.put(drafts)
-        return None
+        return End("answered" if own.answer else "silence", "\n\n".join(own.answer))
 
     async def _failed(self, row: InboxRow, text: str, *, retry: bool) -> Outcome:
         """It could not be carried to an answer: again in a while, or one line that says so."""

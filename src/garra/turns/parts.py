@@ -15,6 +15,7 @@ from garra.core.messages import Image, Message
 from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft
 from garra.domains.delivery.inbox import InboxRow
+from garra.domains.exec.approvals import Approvals
 from garra.domains.sessions.session import Session
 from garra.runs.run import Run, Turn
 from garra.sdk.channel import Address, Inbound
@@ -56,13 +57,14 @@ class Timeline(Protocol):
 @frozen
 class Asked:
     """What a turn answers: where the answer goes, and under which message it may be shown. `mode` and `verbose` are
-    what the session says of it.
+    what the session says of it. `label`: the answer begins with this name, and nothing of it is shown before.
     """
 
     address: Address
     reply_to: str = ""
     mode: ReplyMode = ""
     verbose: str = ""
+    label: str = ""
 
 
 class Watched(Protocol):
@@ -221,7 +223,7 @@ async def cannot_compact(key: str) -> str:
 @frozen
 class Ports:
     """Everything. `workspace` gives an agent's folder; `halt` ends the programs of a session; `compact` sums one up and
-    says what became of it; `warn` is a line for the owner.
+    says what became of it; `warn` is a line for the owner; `approvals` are the questions that /approve answers.
     """
 
     inbox: Inbox
@@ -241,3 +243,4 @@ class Ports:
     attachments: Attachments = field(default_factory=Names)
     compact: Callable[[str], Awaitable[str]] = cannot_compact
     version: str = ""
+    approvals: Approvals | None = None

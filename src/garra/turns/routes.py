@@ -10,9 +10,12 @@ from typing import Final
 from garra.config.sections import Config
 from garra.config.sections.channels import default_account
 from garra.core import routing
-from garra.core.routing import Binding, Crowd, Route, Settings, Spot
+from garra.core.crowds import Crowd, crowd
+from garra.core.ids import AgentId
+from garra.core.routing import Binding, Route, Settings, Spot
 from garra.core.value import frozen
 from garra.sdk.channel import Address, Inbound
+from garra.turns.mentions import Mentions
 
 KEPT: Final = 4_000
 
@@ -52,6 +55,7 @@ class Routes:
         self._of: Config | None = None
         self._rules = _Rules((), Settings())
         self._kept: OrderedDict[Spot, tuple[Route, Crowd]] = OrderedDict()
+        self._mentions = Mentions()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -62,21 +66,21 @@ class Routes:
 
     def all(self, place: Spot, text: str) -> tuple[Route, ...]:
         """Every agent that answers these words: one, but in a broadcast group those it names, or all."""
-        route, crowd = self._both(place)
-        if not crowd.agents:
+        route, found = self._both(place)
+        if not found.agents:
             return (route,)
-        settings = self._rules.settings
-        return tuple(
-            replace(
-                route,
-                agent=agent,
-                key=routing.session(agent, place, settings, route.scope, groups=settings.group_scope),
-                level="broadcast",
-            )
-            for agent in crowd.called(text)
-        )
+        config = self._config()
+        named = found.called(lambda agent: self._mentions.explicit(config, agent, text))
+        return tuple(self.of(place, agent) for agent in named)
+
+    def of(self, place: Spot, agent: AgentId) -> Route:
+        """The way to one agent of a broadcast group."""
+        route, settings = self._both(place)[0], self._rules.settings
+        key = routing.session(agent, place, settings, route.scope, groups=settings.group_scope)
+        return replace(route, agent=agent, key=key, level="broadcast")
 
     def crowd(self, place: Spot) -> Crowd:
+        """The agents of a broadcast group, none elsewhere."""
         return self._both(place)[1]
 
     def _both(self, place: Spot) -> tuple[Route, Crowd]:
@@ -89,9 +93,7 @@ class Routes:
         if found is None:
             route = routing.route(self._rules.rows, place, self._rules.settings)
             known = config.agents.ids()
-            crowd = routing.crowd(config.broadcast, place)
-            crowd = replace(crowd, agents=tuple(agent for agent in crowd.agents if agent in known))
-            found = self._kept[place] = route, crowd
+            found = self._kept[place] = route, crowd(config.broadcast, place).known(known)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         else:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from garra.config.sections import Config
 from garra.config.sections.channels import account_rules
+from garra.core.crowds import label
 from garra.core.events import RunEnded, RunEvent
 from garra.core.ids import RunId
 from garra.core.value import frozen
@@ -61,10 +62,11 @@ class Chats:
 
     def made(self, key: str, asked: Asked, settings: Settings, settled: Settled) -> list[Draft]:
         """The messages of what is left to say."""
+        labelled = asked.label and settled.text.strip()
         return self._replies.drafts(
             key,
             asked.address,
-            settled.text,
+            label(asked.label, settled.text) if labelled else settled.text,
             limits=self._limits(asked.address) or PLAIN,
             settings=settings,
             anchor=asked.reply_to,
@@ -91,6 +93,8 @@ class Chats:
         limits = self._limits(address) or PLAIN
         human = config.agents.human_delay(agent) if agent else {}
         found = shapes.settings(rules, limits, address.kind, messages, human=human)
+        if asked.label:
+            return replace(found, progress=replace(found.progress, mode="off"), blocks=None, ack="", moods=False)
         return replace(found, progress=_verbose(found, asked.verbose)) if asked.verbose else found
 
 
