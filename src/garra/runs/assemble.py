@@ -37,6 +37,7 @@ from garra.io.files.root import Root
 from garra.runs import ground, rights
 from garra.runs.drive import Messages, Setup
 from garra.runs.history import Histories
+from garra.runs.marks import Readings, Watch
 from garra.runs.news import News
 from garra.runs.run import Run
 from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
@@ -79,6 +80,7 @@ class Assembler:
     parts: Parts
     _places: dict[tuple[str, str], _Place] = field(default_factory=dict)
     _histories: Histories = field(default_factory=Histories)
+    _readings: Readings = field(default_factory=Readings)
     _zones: dict[str, tzinfo] = field(default_factory=dict)
 
     def folder(self, agent_id: str) -> Path:
@@ -109,12 +111,16 @@ class Assembler:
             file_chars=self._cap(turn.agent_id, config, "bootstrap_max_chars", FILE_CHARS),
             total_chars=self._cap(turn.agent_id, config, "bootstrap_total_max_chars", TOTAL_CHARS),
         )
+        run.heard = parts.news.marks(turn.session_key)
         notes = parts.news.take(turn.session_key)
         built = parts.prompts.build(stable, prompt.Turn(notes=notes) if notes else None, specs)
         run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
         transcript = await parts.sessions.transcript(turn.session_key)
         history = self._histories.of(transcript, await self._zone(zone_name))
         await history.prepare(transcript.messages(), models[0])
+        view = self._readings.of(run, transcript, config.tools.taint.mode)
+        watch = Watch(run, view, parts.sessions, lambda: parts.live.config)
+        await watch.begin(session)
         thinking = self._thinking(run, session, config)
 
         asked = [models[0]]
@@ -135,7 +141,7 @@ class Assembler:
 
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
         told = {spec.name for specs in offered.values() for spec in specs}
-        tools = self._tools(run, told, lambda: scope_of(run, asked[0])) if told else Tools()
+        tools = self._tools(watch, told, lambda: scope_of(run, asked[0])) if told else Tools()
         quiet: Quiet = "group" if turn.place and turn.place.group else "never"
         return Setup(transcript, models, ask, tools, limit, quiet)
 
@@ -236,17 +242,19 @@ class Assembler:
             config.agents.defaults.time_zone or "UTC",
         )
 
-    def _tools(self, run: Run, told: set[str], scope: Callable[[], Scope]) -> Tools:
+    def _tools(self, watch: Watch, told: set[str], scope: Callable[[], Scope]) -> Tools:
         """What the loop may call, each through the one pipeline and by the rights of the model that calls.
 
         What a model was told by name only may be called by that name too.
         """
-        parts = self.parts
+        parts, run = self.parts, watch.run
         context = self.context(run.agent_id, run.session_key, run.run_id, run.turn.origin)
         context = replace(context, requester=requester(run))
 
         async def call(call: ToolCall, update: Update) -> ToolResult:
-            return await parts.pipeline.call(call, context, update, scope())
+            result = await parts.pipeline.call(call, watch.context(context), update, scope())
+            await watch.heard(result)
+            return result
 
         modes = parts.pipeline.modes(scope())
         names = {*told, *modes} if toolsearch.CALL in told else told

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Final
 
 from garra.config.sections import Config
 from garra.core import taint
-from garra.core.messages import Message
-from garra.core.taint import CLEAN, Mark, Marks
+from garra.core.messages import Message, ToolResult
+from garra.core.taint import CLEAN, Marks
 from garra.core.value import frozen
 from garra.domains.exec.supervisor import Commands
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
-from garra.runs.drive import RECENT, Transcript
+from garra.runs.drive import KEY, RECENT, Transcript
 from garra.runs.run import Run
 from garra.sdk.tool import ToolContext
 
 log = logging.getLogger(__name__)
 
-ROW: str = "taint"
+ROW: Final = "taint"
 """Under which name a session's row tells of its marks."""
-
-
-class Settings(Protocol):
-    """As `tools.taint`."""
-
-    @property
-    def mode(self) -> taint.Mode: ...
 
 
 class Reading:
@@ -55,7 +49,7 @@ class Reading:
 
 
 @frozen
-class Turn:
+class View:
     """One run's view of its history. `mode` is how long a mark holds."""
 
     transcript: Transcript
@@ -73,26 +67,22 @@ class Readings:
     def __init__(self) -> None:
         self._kept: weakref.WeakKeyDictionary[object, Reading] = weakref.WeakKeyDictionary()
 
-    def of(self, run: Run, transcript: Transcript, mode: taint.Mode) -> Turn:
+    def of(self, run: Run, transcript: Transcript, mode: taint.Mode) -> View:
         """The marks of a run whose prompts are stored."""
         if mode == "turn":
-            return Turn(transcript, Reading(_begin(run, transcript.messages())), mode)
+            return View(transcript, Reading(_begin(run, transcript.messages())), mode)
         reading = self._kept.get(transcript)
         if reading is None:
             reading = self._kept[transcript] = Reading()
-        return Turn(transcript, reading, mode)
+        return View(transcript, reading, mode)
 
 
 def _begin(run: Run, messages: tuple[Message, ...]) -> int:
     """Where a run's own words begin; the very beginning where they are not among the newest."""
-    own = {each.prompt.meta.get("idempotencyKey") for each in (run, *run.joined)}
+    own = {each.prompt.meta.get(KEY) for each in (run, *run.joined)}
     first = max(0, len(messages) - RECENT)
-    at = next((at for at in range(first, len(messages)) if messages[at].meta.get("idempotencyKey") in own), None)
+    at = next((at for at in range(first, len(messages)) if messages[at].meta.get(KEY) in own), None)
     return 0 if at is None else at
-
-
-def mode(config: Config) -> taint.Mode:
-    return config.tools.taint.mode
 
 
 def held(context: ToolContext, marks: Marks, config: Config) -> ToolContext:
@@ -112,21 +102,35 @@ def row(marks: Marks) -> dict[str, Any] | None:
     return {**taint.stored(marks.named), "more": marks.more, "texts": marks.count}
 
 
-class Ledger:
-    """Tells of marks where people look: the session's row, and a line in the log."""
+@frozen
+class Watch:
+    """What one run has read, on the way between its loop and its tools."""
 
-    def __init__(self, sessions: Sessions) -> None:
-        self._sessions = sessions
+    run: Run
+    view: View
+    sessions: Sessions
+    config: Callable[[], Config]
 
-    async def note(self, session: Session, marks: Marks) -> None:
-        """The session's history has `marks` now."""
+    def context(self, context: ToolContext) -> ToolContext:
+        """`context` for a call that is made now."""
+        return held(context, self.view.now(), self.config())
+
+    async def begin(self, session: Session) -> None:
+        """The session's row tells what its history holds."""
+        await self._note(session, self.view.now())
+
+    async def heard(self, result: ToolResult) -> None:
+        """A tool has answered; what it brought is told in the log and in the session's row."""
+        found = taint.of(result.meta)
+        if not found or self.view.mode == "off":
+            return
+        run, marks = self.run, taint.add(self.view.now(), found)
+        log.info("%s in %s read text from outside: %s", run.run_id, run.session_key, taint.brief(marks))
+        session = await self.sessions.get(run.session_key)
+        if session is not None:
+            await self._note(session, marks)
+
+    async def _note(self, session: Session, marks: Marks) -> None:
         told = row(marks)
         if session.extra.get(ROW) != told:
-            await self._sessions.record(session.key, extra={ROW: told})
-
-    async def add(self, run: Run, marks: Marks, found: tuple[Mark, ...]) -> None:
-        """A tool of `run` has brought text with marks."""
-        session = await self._sessions.get(run.session_key)
-        log.info("%s of %s read text from outside: %s", run.run_id, run.session_key, ", ".join(map(taint.named, found)))
-        if session is not None:
-            await self.note(session, taint.add(marks, found))
+            await self.sessions.record(session.key, extra={ROW: told})

@@ -175,7 +175,7 @@ class Sessions:
                 totals=None,
                 title=None,
                 last_message=None,
-                extra={**session.extra, "previousSessionId": session.session_id},
+                extra={**session.extra, "previousSessionId": session.session_id, "taint": None},
             )
             opened = await self._begin(fresh, folder, reason=reason, previous=session.session_id)
             self._registry.put(fresh)
