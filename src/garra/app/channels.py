@@ -41,10 +41,12 @@ from garra.domains.delivery.timeline import Timeline
 from garra.io.files.root import Root
 from garra.io.http.door import GuardedHttp
 from garra.io.store.shelf import Shelf
-from garra.sdk.channel import Address, Channel
+from garra.sdk.channel import Address, Channel, File
 from garra.sdk.channel import Ports as ChannelPorts
 from garra.sdk.ports import Via
 from garra.turns.attached import Fetched
+from garra.turns.cards import Cards
+from garra.turns.cards import Ports as CardPorts
 from garra.turns.histories import Histories
 from garra.turns.kernel import Kernel
 from garra.turns.parts import Asked, Ports
@@ -121,6 +123,9 @@ class Channels:
             self._drafting,
             lambda: house.plugins.names("channel"),
         )
+        self._cards = Cards(house.approvals, self._card_ports(owners))
+        house.approvals.routes.append(self._cards)
+        self.outbox.subscribe(self._cards.failed)
         engine = Embedded(self.inbox, clock, spawn)
         hand = Hand(self.inbox, engine, {})
         self._ports = self._kernel_ports(hand, timeline)
@@ -165,6 +170,7 @@ class Channels:
         await self._couriers.close()
         self._voice.close()
         self._owner.close()
+        self._cards.close()
         await self._public.close()
 
     def _trade(self) -> Trade:
@@ -192,6 +198,21 @@ class Channels:
             warn=log.warning,
             attachments=Fetched(self._media, self._couriers.channel, self._ears),
             version=__version__,
+            approvals=house.approvals,
+        )
+
+    def _card_ports(self, owners: Owners) -> CardPorts:
+        async def attach(channel: str, name: str, data: bytes) -> File:
+            return (await self._media.add(channel, name, data, mime="text/plain")).file()
+
+        return CardPorts(
+            self.outbox,
+            self._rules,
+            owners.own,
+            lambda key, asked, text: self._voice.drafts(key, asked, text),
+            self._couriers.limits,
+            attach,
+            self._house.spawn,
         )
 
     # ---- accounts
@@ -251,6 +272,7 @@ class Channels:
                 await self._ledger.sweep(self._house.clock.now_ms())
                 await self._media.sweep()
                 await self._ears.forget()
+                await self._house.approvals.sweep()
             except GarraError as error:
                 log.warning("old messages stay for now: %s", error.message)
             await self._house.clock.sleep(SWEEP_S)

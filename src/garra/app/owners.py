@@ -39,6 +39,13 @@ class Owners:
                 return found
         return None
 
+    async def own(self) -> Address | None:
+        """A direct chat with somebody whom the configuration names as an owner; None where there is none."""
+        for reach in self._people():
+            if reach.owner and (found := await self._address(reach)) is not None:
+                return found
+        return None
+
     def _people(self) -> Iterator[Reach]:
         """Those who were let in, the first first: by code, then those whom the configuration lists."""
         sending = {(each.channel, each.account) for each in self.running()}

@@ -14,7 +14,7 @@ from garra.core.value import frozen
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.sdk.model import Level
-from garra.turns import commands, queueing
+from garra.turns import approve, commands, queueing
 from garra.turns.ask import Spoken
 from garra.turns.commands import Given
 from garra.turns.parts import Ports
@@ -281,7 +281,13 @@ async def _pair(desk: Desk) -> str:
 
 
 async def _approve(desk: Desk) -> str:
-    raise UserError("Nothing waits for an approval.")
+    approvals, event = desk.ports.approvals, desk.spoken.event
+    if approvals is None:
+        raise UserError("Nothing waits for an approval.")
+    address = event.address
+    by = f"{address.channel}:{address.account}:{desk.spoken.admitted.sender}"
+    asked = approve.parse(desk.given.words, deny=desk.given.command.name == "deny")
+    return await approve.answer(approvals, desk.ports.clock, address, by, asked)
 
 
 async def _config(desk: Desk) -> str:

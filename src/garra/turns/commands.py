@@ -52,8 +52,9 @@ COMMANDS: Final = (
     Command("compact", "/compact", "sum up the conversation so far", "session"),
     Command("activation", "/activation [mention|always]", "when the agent answers in a group", "owner"),
     Command("pair", "/pair [code]", "who asks to be let in; let one in", "owner", private=True),
-    Command("approve", "/approve [id]", "allow what an agent asks", "owner"),
-    Command("deny", "/deny [id]", "forbid what an agent asks", "owner"),
+    Command("approve", "/approve [id] [allow-once|allow-always|deny]", "allow what an agent asks", "owner",
+            overtakes=True),
+    Command("deny", "/deny [id]", "forbid what an agent asks", "owner", overtakes=True),
     Command("config", "/config", "settings; they are changed at the gateway only", "owner", aliases=("elevated", "bash",
             "exec", "restart", "debug", "plugins", "mcp", "allowlist")),
 )  # fmt: skip

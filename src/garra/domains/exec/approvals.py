@@ -36,16 +36,15 @@ from garra.core.approvals import (
     Withdrawn,
 )
 from garra.core.errors import Conflict, GarraError, NotFound, UserError
-from garra.core.execrules import Entry
 from garra.core.value import frozen
-from garra.domains.exec.approvals_grants import Grant, Grants
+from garra.domains.exec.approvals_grants import Grants
+from garra.domains.exec.approvals_memory import Kept, remember
 from garra.domains.exec.approvals_rules import Rulebook
 from garra.domains.exec.approvals_store import Docket
 from garra.sdk.ports import Clock, Spawn, Task
 
 log = logging.getLogger(__name__)
 
-DAY_MS = 86_400_000
 SHORTEST = 4
 """Characters of an id that may stand for it."""
 
@@ -233,7 +232,11 @@ class Approvals:
                 reason = error.message
                 log.warning("approval %s could not be shown: %s", name, reason)
         if not shown:
-            await self._move(name, Unheard(self._ports.clock.now_ms(), f"it could not be shown: {reason}"))
+            await self.unheard(name, f"it could not be shown: {reason}")
+
+    async def unheard(self, name: str, reason: str) -> None:
+        """Nobody sees this one after all: it ends with its fallback."""
+        await self._move(name, Unheard(self._ports.clock.now_ms(), reason))
 
     async def _withdraw(self, name: str) -> None:
         await self._move(name, Withdrawn(self._ports.clock.now_ms()))
@@ -312,41 +315,20 @@ class Approvals:
         await self._ports.docket.sweep(now)
         await self.grants.sweep(now)
 
-    async def _remember(self, approval: Approval, event: Decided, days: int) -> None:
-        """Keep what an answer lets pass from now on, before the answer counts."""
-        question = approval.question
-        always = event.choice == "allow-always"
-        if event.choice == "deny" or not (always or question.once_ms):
-            return
-        life_ms = (days * DAY_MS or question.always_ms) if always else question.once_ms
-        until = event.at + life_ms if life_ms else 0
-        if always and question.entries:
-            named = [self._entry(entry, until) for entry in question.entries]
-            await self.rulebook.add(question.agent_id, named)
-        if question.covers:
-            grant = Grant(
-                self._ports.new_id(), question.kind, question.agent_id, question.covers,
-                question.remembers or question.subject, event.by, approval.id, event.at, until,
-            )  # fmt: skip
-            await self.grants.add(grant)
-
-    def _entry(self, entry: Entry, until: int) -> Entry:
-        named = replace(entry, id=entry.id or self._ports.new_id(), source=entry.source or "allow-always")
-        return replace(named, until_ms=until) if until and not entry.until_ms else named
-
     # ---- moving
 
     async def _move(self, name: str, event: Event, days: int = 0) -> tuple[Approval, tuple[Effect, ...]]:
         """Let something happen to one: what follows is on the disk before anybody hears of it."""
+        ports = self._ports
         async with self._turn:
-            before = self._held.get(name) or await self._ports.docket.get(name)
+            before = self._held.get(name) or await ports.docket.get(name)
             if before is None:
                 raise NotFound("unknown or expired approval id", details={"reason": "APPROVAL_NOT_FOUND"})
             after, effects = core.step(before, event)
             if isinstance(event, Decided) and Accepted() in effects:
-                await self._remember(after, event, days)
+                await remember(ports.grants, ports.rulebook, ports.new_id, Kept(after, event, days))
             if Store() in effects:
-                await self._ports.docket.put(after)
+                await ports.docket.put(after)
             if after.open or not after.used:
                 self._held[name] = after
             else:

@@ -1,0 +1,102 @@
+"""`/approve` and `/deny`: an owner answers in a chat what a run has asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from garra.core.approvals import Approval, Choice, said, short
+from garra.core.errors import NotFound, UserError
+from garra.core.value import frozen
+from garra.domains.exec.approvals import Approvals, Verdict
+from garra.sdk.channel import Address
+from garra.sdk.ports import Clock
+
+WAIT_S: Final = 2.0
+STEP_S: Final = 0.1
+"""How long an answer waits for a question that is just being asked, and how often it looks."""
+LISTED: Final = 10
+
+WORDS: Final[dict[str, Choice]] = {
+    "allow-once": "allow-once",
+    "once": "allow-once",
+    "allow": "allow-once",
+    "yes": "allow-once",
+    "allow-always": "allow-always",
+    "always": "allow-always",
+    "deny": "deny",
+    "no": "deny",
+}
+
+
+@frozen
+class Asked:
+    """What was written: an id or its beginning (empty: the only question of this chat), and the answer."""
+
+    name: str
+    choice: Choice
+
+
+def parse(words: str, *, deny: bool) -> Asked:
+    """`/approve ID allow-once` as an answer. Raises UserError with how it reads."""
+    parts = words.replace("`", "").split()
+    choice: Choice = "deny" if deny else "allow-once"
+    if len(parts) > 1 or (parts and parts[-1].lower() in WORDS):
+        if parts[-1].lower() not in WORDS or len(parts) > 2:
+            raise UserError("It reads: /approve ID allow-once, /approve ID allow-always, or /deny ID.")
+        choice = "deny" if deny else WORDS[parts.pop().lower()]
+    return Asked(parts[0].lower() if parts else "", choice)
+
+
+async def answer(approvals: Approvals, clock: Clock, address: Address, by: str, asked: Asked) -> str:
+    """Give the answer; the words for the chat. Raises UserError with such words."""
+    found = await _found(approvals, clock, address, asked.name)
+    made = await approvals.decide(found.id, Verdict(asked.choice, by))
+    ended = made.approval
+    standing = ended.answer or ended.early
+    if made.again and standing is not None:
+        return f"It was handled already: {said(standing)}."
+    question = ended.question
+    what = _first(question.subject)
+    match asked.choice:
+        case "deny":
+            return f"Denied: {what}"
+        case "allow-always":
+            return f"Allowed from now on: {question.remembers}"
+        case _:
+            return f"Allowed once: {what}"
+
+
+async def _found(approvals: Approvals, clock: Clock, address: Address, name: str) -> Approval:
+    """The question that is meant; one that is just being registered is waited for."""
+    until = clock.monotonic() + WAIT_S
+    while True:
+        try:
+            return await approvals.find(name) if name else _only(approvals.pending(), address)
+        except NotFound as error:
+            if clock.monotonic() >= until:
+                words = f"No question {name[:40]} waits: it is unknown, or has expired." if name else error.message
+                raise NotFound(words) from None
+        await clock.sleep(STEP_S)
+
+
+def _only(pending: Sequence[Approval], address: Address) -> Approval:
+    """The question that was asked in this chat, where there is only one."""
+    here = [each for each in pending if _here(each, address)]
+    if len(here) == 1:
+        return here[0]
+    if not here:
+        raise NotFound("Nothing asked in this chat waits for an answer.")
+    rows = "\n".join(f"/approve {short(each.id)} allow-once: {_first(each.question.subject)}" for each in here[:LISTED])
+    raise UserError(f"Which one?\n{rows}")
+
+
+def _here(approval: Approval, address: Address) -> bool:
+    source = approval.source
+    asked = (source.channel, source.account, source.chat, source.thread)
+    return asked == (address.channel, address.account, address.chat, address.thread)
+
+
+def _first(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= 80 else f"{line[:79]}…"
