@@ -33,7 +33,8 @@ def test_a_small_set_is_told_in_full_and_a_large_one_in_part() -> None:
     assert deferred(SIZES, Settings(room=4_999)) == ("message", "gateway")
     assert deferred(SIZES, Settings(on=True, room=9_999)) == ("message", "gateway")
     assert deferred(SIZES, Settings(on=False, room=0)) == ()
-    assert deferred(SIZES, Settings(room=0, direct=("message",))) == (), "the way to one would cost more than it"
+    assert deferred(SIZES, Settings(room=0, direct=("message",))) == ("gateway",)
+    assert deferred({"read": 5_000, "message": 600}, Settings()) == (), "the way to it would cost as much"
     assert deferred(dict.fromkeys(DIRECT, 9_000), Settings()) == ()
 
 

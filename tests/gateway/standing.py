@@ -38,6 +38,7 @@ from garra.core.ids import SessionId, SessionKey
 from garra.core.messages import Assistant, Text, ToolCall, ToolResult, Usage
 from garra.core.secret import Secret
 from garra.domains.access.devices import Devices
+from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
 from garra.gateway import table
 from garra.gateway.broadcast import EMITTED
@@ -54,6 +55,7 @@ from garra.io.env import Environment
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
+from garra.runs.explain import Asked, Paired
 from garra.runs.lane import Lane
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
@@ -97,6 +99,12 @@ class Tools:
     def infos(self, agent_id: str) -> Sequence[ToolInfo]:
         schema = {"type": "object", "additionalProperties": False}
         return [ToolInfo("echo", "Echo", "Say it again.", schema), ToolInfo("exec", "Run", "Run it.", schema)]
+
+    def explain(self, name: str, asked: Asked, session: Session | None, paired: Paired) -> dict[str, Any]:
+        return {"tool": name, "sessionKey": asked.key, "model": asked.model, "senderId": asked.sender}
+
+    def policy(self, asked: Asked, session: Session | None, paired: Paired) -> dict[str, Any]:
+        return {"sessionKey": asked.key, "tools": []}
 
     async def call(self, name: str, arguments: Mapping[str, Any], session_key: SessionKey) -> ToolResult:
         return ToolResult("c", name, (Text(f"{arguments.get('text')} in {session_key}"),), 0, details={"n": 1})

@@ -21,6 +21,9 @@ DIRECT: Final = ("read", "write", "edit", "ls", "find", "grep", "exec", "process
 ROOM: Final = 4_200
 """Bytes of tools, as JSON, up to which all are told in full."""
 
+WAY: Final = 600
+"""Bytes that the way to deferred tools costs: fewer saved, and all are told in full."""
+
 NAMED: Final = 900
 """Characters of names in the description of `tool_search`; more are found, and not named."""
 
@@ -57,7 +60,7 @@ def deferred(sizes: Mapping[str, int], settings: Settings) -> tuple[str, ...]:
         return ()
     kept = {*DIRECT, *settings.direct}
     found = tuple(name for name in sizes if name not in kept)
-    return found if len(found) > 1 else ()
+    return found if sum(sizes[name] for name in found) > WAY else ()
 
 
 def listed(names: Iterable[str]) -> str:

@@ -8,7 +8,9 @@ from typing import Any, Protocol
 from garra.core.events import RunEvent
 from garra.core.ids import RunId, SessionKey
 from garra.core.messages import ToolResult
+from garra.domains.sessions.session import Session
 from garra.gateway.method import READ, Link, Scope
+from garra.runs.explain import Asked, Paired
 from garra.runs.run import Run, Turn
 from garra.sdk.model import Model
 from garra.sdk.tool import ToolInfo
@@ -100,6 +102,14 @@ class ToolTable(Protocol):
 
     def infos(self, agent_id: str) -> Sequence[ToolInfo]:
         """What an agent may call, in the order it is told of it."""
+        ...
+
+    def explain(self, name: str, asked: Asked, session: Session | None, paired: Paired) -> dict[str, Any]:
+        """Why a session has a tool or has it not."""
+        ...
+
+    def policy(self, asked: Asked, session: Session | None, paired: Paired) -> dict[str, Any]:
+        """Every tool with what became of it in a session."""
         ...
 
     async def call(self, name: str, arguments: Mapping[str, Any], session_key: SessionKey) -> ToolResult:

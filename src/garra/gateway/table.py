@@ -34,6 +34,7 @@ from garra.gateway.methods import (
     sessions_watch,
     status,
     tools,
+    tools_why,
     usage,
     waiting,
 )
@@ -58,6 +59,7 @@ DOMAINS = (
     sessions_watch,
     status,
     tools,
+    tools_why,
     usage,
     waiting,
 )

@@ -10,8 +10,11 @@ from garra.core.errors import NotFound
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.keys import agent_of
 from garra.core.messages import ToolCall, ToolResult
+from garra.domains.sessions.session import Session
 from garra.domains.tools.pipeline import Scope
+from garra.runs import explain
 from garra.runs.assemble import Assembler
+from garra.runs.explain import Asked, Paired
 from garra.sdk.tool import ToolInfo
 
 
@@ -27,6 +30,17 @@ class Toolbox:
         scope = Scope(AgentId(agent_id), SessionKey(f"agent:{agent_id}:main"), "operator")
         infos = (pipeline.info(spec.name) for spec in pipeline.specs(scope))
         return [info for info in infos if info is not None]
+
+    def explain(self, name: str, asked: Asked, session: Session | None, paired: Paired) -> dict[str, Any]:
+        """Why a session has a tool or has it not, as JSON."""
+        config = self._assembler.parts.live.config
+        scope = explain.scope_of(asked, session, config, paired)
+        return explain.explained(name, self._assembler.parts.pipeline, config, scope)
+
+    def policy(self, asked: Asked, session: Session | None, paired: Paired) -> dict[str, Any]:
+        """Every tool with what became of it in a session, as JSON."""
+        config = self._assembler.parts.live.config
+        return explain.listed(self._assembler.parts.pipeline, config, explain.scope_of(asked, session, config, paired))
 
     async def call(self, name: str, arguments: Mapping[str, Any], session_key: SessionKey) -> ToolResult:
         """Call one as a session, from outside. Raises NotFound for a tool that the session has not."""

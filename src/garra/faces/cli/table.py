@@ -48,6 +48,8 @@ COMMANDS = (
             ("list", "status", "set", "install-local")),
     Command("sessions", "list, read, export and delete conversations", "garra.faces.cli.sessions",
             ("list", "history", "export", "delete")),
+    Command("tools", "which tools an agent has in a session, and why", "garra.faces.cli.tools",
+            ("list", "explain", "--session", "--agent", "--sender", "--json")),
     Command("channels", "chat accounts and their links", "garra.faces.cli.channels",
             ("list", "status", "add", "remove", "start", "stop")),
     Command("messages", "what came in and went out: list, show, retry, drop", "garra.faces.cli.messages",
