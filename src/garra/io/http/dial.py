@@ -52,7 +52,7 @@ async def _reached(pools: Pools, host: str, port: int, via: Via) -> Raw:
     if proxy is None:
         return await pools.direct.connect_tcp(host, port, _NEVER)
     if pools.guarded:
-        await net.addresses(host, port, guard=True)
+        await net.addresses(host, port, guard=pools.guarded)
     name, scheme = proxy.url.host.decode(), proxy.url.scheme
     raw: Raw = await pools.to_proxy.connect_tcp(name, proxy.url.port or 1080, _NEVER)
     try:

@@ -25,12 +25,13 @@ Opened = Callable[..., Awaitable[Stream]]
 
 class GuardedHttp:
     """`sdk.ports.Http` and `sdk.ports.Dial`. `via` is the default way out, or gives it anew for every request, so that
-    a changed setting counts at once; `guard` refuses every address that is not public.
+    a changed setting counts at once; `guard` refuses every address that is not public (a function: unless it says true
+    of the host).
 
     Answers are asked for uncompressed; a server that compresses all the same is understood for gzip and deflate.
     """
 
-    def __init__(self, via: Via | Callable[[], Via] = DIRECT, *, guard: bool = False) -> None:
+    def __init__(self, via: Via | Callable[[], Via] = DIRECT, *, guard: bool | Callable[[str], bool] = False) -> None:
         self._via = via
         self._guard = guard
         self._pools: Pools | None = None
@@ -106,6 +107,10 @@ class GuardedHttp:
         if self._pools is None:
             return await asyncio.to_thread(self._loaded)
         return self._pools
+
+    def way(self) -> Via:
+        """The default way out, as it is now."""
+        return self._way(DIRECT)
 
     def _way(self, via: Via) -> Via:
         usual = self._via if isinstance(self._via, Via) else self._via()

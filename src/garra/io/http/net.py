@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from typing import Any
 
 import httpcore2
@@ -12,14 +13,18 @@ import httpcore2
 from garra.core.addresses import public
 
 _FULL = 256 << 10
+Guard = bool | Callable[[str], bool]
+"""True: only public addresses. A function: those, and all of a host for which it says true."""
 
 
 class Refused(Exception):
     """The guard does not let this address be reached."""
 
 
-async def addresses(host: str, port: int, *, guard: bool) -> list[str]:
+async def addresses(host: str, port: int, *, guard: Guard) -> list[str]:
     """The addresses of `host`, resolved once; with `guard` all must be public. Raises Refused and OSError."""
+    if callable(guard):
+        guard = not guard(host)
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     listed = list(dict.fromkeys(str(entry[4][0]) for entry in found))
@@ -34,7 +39,7 @@ async def addresses(host: str, port: int, *, guard: bool) -> list[str]:
 class Network(httpcore2.AsyncNetworkBackend):
     """Opens connections. With `guard`, what was judged is what is connected to: the name is resolved once."""
 
-    def __init__(self, *, guard: bool) -> None:
+    def __init__(self, *, guard: Guard) -> None:
         self._guard = guard
 
     async def connect_tcp(

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -21,6 +21,7 @@ from garra.sdk.ports import Via
 
 _IDLE_S = 30.0
 _ONE = 64 << 10
+_PIECE = 256 << 10
 _SAFE = "/%:@!$&'()*+,;=~-._?[]|"
 
 _FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
@@ -34,7 +35,7 @@ _FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
 class Pools:
     """One pool for each way out, http and https apart: certificates are read only where they are needed."""
 
-    def __init__(self, *, guard: bool) -> None:
+    def __init__(self, *, guard: net.Guard) -> None:
         self._pools: dict[tuple[Via, bool], Connections] = {}
         self._trusted: dict[str | None, ssl.SSLContext] = {}
         self._clients: dict[Via, Any] = {}
@@ -49,7 +50,7 @@ class Pools:
         with translated(host):
             pool = await self._pool(ask.via, secure=target.scheme == b"https")
             if self.guarded and ask.via.proxy:
-                await net.addresses(host, target.port or 443, guard=True)
+                await net.addresses(host, target.port or 443, guard=self.guarded)
             answer = await pool.send(
                 httpcore2.Request(
                     ask.method.encode(),
@@ -116,6 +117,7 @@ class Answered:
     def __init__(self, answer: Lent, host: str) -> None:
         self._answer = answer
         self._host = host
+        self.url = ""
         self.status: int = answer.response.status
         self.headers: Mapping[str, str] = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.response.headers
@@ -125,7 +127,7 @@ class Answered:
         decoded = _decoder(self.headers.get("content-encoding", ""), self._host)
         with translated(self._host):
             async for chunk in self._answer.response.aiter_stream():
-                if data := decoded(chunk):
+                for data in decoded(chunk):
                     yield data
 
     async def read(self, limit: int = 1 << 20) -> bytes:
@@ -173,10 +175,17 @@ def _parsed(url: str) -> httpcore2.URL:
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return httpcore2.URL(
         scheme=parts.scheme.encode(),
-        host=parts.hostname.encode("idna"),
+        host=_ascii(parts.hostname),
         port=port,
         target=quote(path, safe=_SAFE).encode(),
     )
+
+
+def _ascii(host: str) -> bytes:
+    try:
+        return host.encode("idna")
+    except UnicodeError as error:
+        raise Unavailable(f"{host[:80]!r} is no host: {error}", details={"kind": "refused"}) from None
 
 
 def _headers(ask: Ask, target: httpcore2.URL) -> list[tuple[bytes, bytes]]:
@@ -222,15 +231,32 @@ def proxied(address: str | None) -> httpcore2.Proxy | None:
     return httpcore2.Proxy(bare, auth=auth)
 
 
-def _decoder(encoding: str, host: str) -> Callable[[bytes], bytes]:
+def _decoder(encoding: str, host: str) -> Callable[[bytes], Iterable[bytes]]:
     match encoding.strip().lower():
         case "" | "identity":
-            return bytes
+            return lambda chunk: (chunk,) if chunk else ()
         case "gzip" | "x-gzip":
-            return zlib.decompressobj(31).decompress
+            return _unpacking(31, host)
         case "deflate":
-            return zlib.decompressobj().decompress
+            return _unpacking(zlib.MAX_WBITS, host)
         case other:
             raise Unavailable(
                 f"{host} answers in the encoding {other!r}, which was not asked for", details={"kind": "refused"}
             )
+
+
+def _unpacking(form: int, host: str) -> Callable[[bytes], Iterator[bytes]]:
+    """Unpacks in bounded pieces, so that whoever counts them can stop before a small chunk has become a large one."""
+    unpacker = zlib.decompressobj(form)
+
+    def unpacked(chunk: bytes) -> Iterator[bytes]:
+        try:
+            data = unpacker.decompress(chunk, _PIECE)
+            while data:
+                yield data
+                full, rest = len(data) == _PIECE, unpacker.unconsumed_tail
+                data = unpacker.decompress(rest, _PIECE) if full or rest else b""
+        except zlib.error as error:
+            raise Unavailable(f"{host} answers with broken compression: {error}", details={"kind": "cut"}) from None
+
+    return unpacked
