@@ -16,6 +16,8 @@ Source = Literal["web", "mail", "file", "group", "person", "network", "tool", "a
 Mode = Literal["on", "turn", "off"]
 """How long a mark holds: as long as the text is in what the model is sent; for the turn that read it; not at all."""
 
+ROW: Final = "taint"
+"""Under which name a session's row tells of its marks."""
 META: Final = "marks"
 """Under which name a stored message has its marks."""
 FIRST: Final = 3

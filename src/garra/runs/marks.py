@@ -6,12 +6,12 @@ import logging
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from garra.config.sections import Config
 from garra.core import taint
 from garra.core.messages import Message, ToolResult
-from garra.core.taint import CLEAN, Marks
+from garra.core.taint import CLEAN, ROW, Marks
 from garra.core.value import frozen
 from garra.domains.exec.supervisor import Commands
 from garra.domains.sessions.session import Session
@@ -21,10 +21,6 @@ from garra.runs.run import Run
 from garra.sdk.tool import ToolContext
 
 log = logging.getLogger(__name__)
-
-ROW: Final = "taint"
-"""Under which name a session's row tells of its marks."""
-
 
 class Reading:
     """The marks of one history from message `start` on. What was read once is not read again."""

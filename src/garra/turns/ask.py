@@ -15,6 +15,7 @@ from garra.core.groups import Line, Place
 from garra.core.ids import RunId
 from garra.core.messages import Image
 from garra.core.routing import Route
+from garra.core.taint import Mark
 from garra.core.value import frozen
 from garra.domains.delivery.inbox import InboxRow
 from garra.runs.run import Turn
@@ -31,6 +32,7 @@ QUOTED: Final = 500
 class Spoken:
     """One message that was let in, with everything its turn needs. `words` is its text without a command before it;
     `images` and `notes` what was attached; `route` names place and rights. `model` and `thinking` hold for it alone.
+    `marks` tell what of it, and of what was said before it, is text from outside.
     """
 
     row: InboxRow
@@ -43,6 +45,7 @@ class Spoken:
     notes: tuple[str, ...] = ()
     model: str | None = None
     thinking: Level | None = None
+    marks: tuple[Mark, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.admitted, Admitted):
@@ -132,6 +135,7 @@ def turn_of(spoken: Sequence[Spoken], route: Route, text: str, lane: lanes.Setti
         extra_system=intro(first),
         place=first.place,
         route=first.rights,
+        marks=tuple(dict.fromkeys(mark for each in spoken for mark in each.marks)),
         lane=lane,
     )
 

@@ -248,6 +248,7 @@ class Kernel:
         spoken = [await self._starts.attached(each) for each in spoken]
         place = "\x1f".join(lane(first.event.address))
         before = await self._histories.peek(place) if first.judged.group is not None else ()
+        spoken = self._starts.after(before, spoken) if before else spoken
         text = ask.text_of(spoken, before)
         crowd = self.routes.crowd(spot(first.event))
 

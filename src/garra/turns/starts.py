@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from garra.core.errors import Unavailable
+from garra.core.groups import Line
 from garra.core.routing import Route
-from garra.turns import ask
+from garra.core.taint import ROW, Mark
+from garra.turns import ask, marks
 from garra.turns.answers import Answers, Going
 from garra.turns.ask import Spoken
 from garra.turns.mentions import name
@@ -38,6 +40,8 @@ class Starts:
         session = await ports.sessions.get(route.key)
         waits = settings(ports.config(), first.event.address.channel, session)
         turn = ask.turn_of(spoken, route, text, waits, number)
+        if number > 1:
+            turn = replace(turn, marks=(*turn.marks, *await self._others(first, route)))
         asked = await self.asked(spoken[-1], route)
         run = await self.in_place(lambda: ports.runs.submit(turn))
         if self._stopped(spoken[-1]):
@@ -56,13 +60,31 @@ class Starts:
         return await step()
 
     async def attached(self, spoken: Spoken) -> Spoken:
-        """The message with what came with it."""
+        """The message with what came with it, and its marks."""
+        spoken = replace(spoken, marks=marks.of(spoken, self._ports.config(), self._own(spoken)))
         if not spoken.event.media:
             return spoken
         found = await self._ports.attachments.gather(spoken.event, str(spoken.routes[0].key))
         for station, detail in found.stations:
             await self._ports.timeline.note_all((spoken.row.id,), station, detail)
         return replace(spoken, images=found.images, notes=found.lines)
+
+    def after(self, before: Sequence[Line], spoken: Sequence[Spoken]) -> Sequence[Spoken]:
+        """The messages of a turn that is told what was said `before` them."""
+        first = spoken[0]
+        found = marks.heard(before, first, self._own(first))
+        return [replace(first, marks=(*first.marks, *found)), *spoken[1:]]
+
+    def _own(self, spoken: Spoken) -> frozenset[str]:
+        account = spoken.judged.account
+        return marks.owners(account, self._ports.config(), self._ports.pairing.allowed(account.channel, account.id))
+
+    async def _others(self, spoken: Spoken, route: Route) -> tuple[Mark, ...]:
+        """What stands behind the words of a chat's other agents: text from outside, where one of them has read some."""
+        found = [each for each in spoken.routes if each.key != route.key]
+        sessions = [(each, await self._ports.sessions.get(each.key)) for each in found]
+        marked = [each for each, session in sessions if session is not None and session.extra.get(ROW)]
+        return tuple(Mark("agent", each.agent) for each in marked)
 
     async def asked(self, spoken: Spoken, route: Route | None = None) -> Asked:
         """What an answer points at, and whose name it begins with: where several agents may answer, its own."""
