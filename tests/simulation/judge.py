@@ -152,7 +152,8 @@ class Judge:
         words: dict[tuple[str, str, str], list[int]] = {}
         for each in self.world.platform.shown:
             lane = each.chat, each.thread
-            lanes.setdefault(lane, []).append(each.key)
+            if not each.key.startswith("notice:"):  # one that was being sent at a crash is sent again, behind others
+                lanes.setdefault(lane, []).append(each.key)
             agent = each.text.partition(":")[0] if self.world.plan.crowded(each.chat) else ""
             own = [
                 seq[word] for word in WORD.findall(each.text) if word in seq
@@ -234,7 +235,7 @@ def _whole(messages: Iterable[Message]) -> list[Message]:
 
 def _shown_once(platform: Platform, row: OutboxRow) -> None:
     shown = [each for each in platform.shown if each.key == row.key]
-    if row.draft.purpose == "notice" and row.state == "sent" and shown:
+    if row.draft.purpose == "notice" and row.state in ("sent", "unsure") and shown:
         return  # a word to the owner is rather told twice than not at all
     if len(shown) > 1:
         raise Broken(f"{row.key} was shown {len(shown)} times ({row.state})")
