@@ -222,6 +222,7 @@ class _Building:
                 str(self.paths.home), tuple(self.env.get("PATH", "").split(":")), tuple(map(str, self.paths.private))
             ),
         )
+        self.supervisor.asker = self.approvals
         self.stack.push_async_callback(self.supervisor.close)
 
     async def finished(self) -> House:

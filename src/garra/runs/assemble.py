@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from garra.core.skills import Listed, World
 from garra.core.value import frozen
 from garra.domains.context import prompt, stamps
 from garra.domains.context.workspace import Workspace
-from garra.domains.exec.supervisor import Supervisor
+from garra.domains.exec.supervisor import Behalf, Supervisor
 from garra.domains.models.registry import Models
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
@@ -226,20 +226,25 @@ class Assembler:
         """Open the agent's folder, so that `context` does not block."""
         await self._opened(agent_id)
 
-    def context(self, agent_id: AgentId, session_key: SessionKey, run_id: RunId, origin: Origin) -> ToolContext:
-        """Where a call happens, and what it may use."""
+    def context(
+        self, agent_id: AgentId, session_key: SessionKey, run_id: RunId, origin: Origin, *, requester: str = ""
+    ) -> ToolContext:
+        """Where a call happens, and what it may use. `requester` is who asked for it; empty for the owner himself."""
         parts, config = self.parts, self.parts.live.config
         place = self._place(agent_id, config)
+        behalf = Behalf(agent_id, run_id, requester)
+        settings = exec_settings(config)
         return ToolContext(
             agent_id,
             session_key,
             run_id,
             origin,
             Door(place.files, place.skills.folders, str(parts.paths.home)),
-            parts.supervisor.exec_for(session_key, str(place.folder), origin, exec_settings(config)),
+            parts.supervisor.exec_for(session_key, str(place.folder), origin, settings, behalf=behalf),
             parts.clock,
             parts.grants(session_key),
             config.agents.defaults.time_zone or "UTC",
+            requester,
         )
 
     def _tools(self, watch: Watch, told: set[str], scope: Callable[[], Scope]) -> Tools:
@@ -248,8 +253,7 @@ class Assembler:
         What a model was told by name only may be called by that name too.
         """
         parts, run = self.parts, watch.run
-        context = self.context(run.agent_id, run.session_key, run.run_id, run.turn.origin)
-        context = replace(context, requester=requester(run))
+        context = self.context(run.agent_id, run.session_key, run.run_id, run.turn.origin, requester=requester(run))
 
         async def call(call: ToolCall, update: Update) -> ToolResult:
             result = await parts.pipeline.call(call, watch.context(context), update, scope())

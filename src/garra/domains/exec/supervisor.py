@@ -14,7 +14,7 @@ from dataclasses import replace
 from garra.core import execplan
 from garra.core.errors import ToolFailed, Unavailable
 from garra.core.execplan import Settings
-from garra.core.ids import SessionKey
+from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.value import frozen
 from garra.domains.exec import guard
 from garra.domains.exec.boxes import Boxes
@@ -22,7 +22,7 @@ from garra.domains.exec.job import Facts, Job
 from garra.domains.exec.matching import match
 from garra.io.process.child import Child
 from garra.io.process.door import Limits, Programs, Start
-from garra.sdk.ports import Clock, Hit, Launch, Ran, Spawn
+from garra.sdk.ports import Asker, Clock, Hit, Launch, Ran, Spawn
 from garra.sdk.sandbox import Plan, Sandbox, Wrapped
 from garra.sdk.tool import Origin
 
@@ -53,11 +53,24 @@ class Host:
 NO_HOST = Host()
 
 
+@frozen
+class Behalf:
+    """For whom commands run: what a person who is asked about one is told of it."""
+
+    agent_id: AgentId = AgentId("main")
+    run_id: RunId = RunId("")
+    requester: str = ""
+
+
+NO_ONE = Behalf()
+
+
 class Supervisor:
     """Every command of every session.
 
     `consent` asks the owner at a terminal, once, whether commands may run without a sandbox; None where nobody sits.
-    `notice` hears of each background command that ended by itself.
+    `notice` hears of each background command that ended by itself. `asker`, set before the first command, asks a person
+    about one; where there is none, what is to be asked is refused.
     """
 
     def __init__(
@@ -75,6 +88,7 @@ class Supervisor:
         self.programs, self.clock, self.spawn = programs, clock, spawn
         self.boxes = Boxes(sandboxes, clock)
         self.host = host
+        self.asker: Asker | None = None
         self.notice = notice
         self._new_id = new_id
         self._consent = consent
@@ -82,9 +96,11 @@ class Supervisor:
         self._asking = asyncio.Lock()
         self._jobs: dict[SessionKey, dict[str, Job]] = {}
 
-    def exec_for(self, session_key: SessionKey, workspace: str, origin: Origin, settings: Settings) -> Commands:
+    def exec_for(
+        self, session_key: SessionKey, workspace: str, origin: Origin, settings: Settings, *, behalf: Behalf = NO_ONE
+    ) -> Commands:
         """The commands of one session, as `sdk.ports.Exec`."""
-        return Commands(self, session_key, workspace, origin, settings)
+        return Commands(self, session_key, workspace, origin, settings, behalf)
 
     def jobs(self, session_key: SessionKey) -> dict[str, Job]:
         """What a session runs and remembers, oldest first."""
@@ -136,6 +152,7 @@ class Commands:
     workspace: str
     origin: Origin
     settings: Settings
+    behalf: Behalf = NO_ONE
 
     async def run(self, launch: Launch, update: Callable[[str], None]) -> Ran:
         execplan.check_command(launch.command)
