@@ -22,6 +22,7 @@ from garra.sdk.tool import ToolContext
 
 log = logging.getLogger(__name__)
 
+
 class Reading:
     """The marks of one history from message `start` on. What was read once is not read again."""
 
