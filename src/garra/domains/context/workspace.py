@@ -101,9 +101,11 @@ class Workspace:
         """The folder's plain names by their folded form; read again when the folder changed."""
         changed = self._root.stat().st_mtime_ns
         if self._names[0] != changed:
-            known = {name.casefold() for name in (*ORDER, HEARTBEAT)}
+            exact = {*ORDER, HEARTBEAT}
+            known = {name.casefold() for name in exact}
             found: dict[str, str] = {}
-            for name in sorted(path.name for path in self._root.iterdir()):
+            names = (path.name for path in self._root.iterdir())
+            for name in sorted(names, key=lambda name: (name not in exact, name)):
                 if name.casefold() in known:
                     found.setdefault(name.casefold(), name)
             self._names = (changed, found)
