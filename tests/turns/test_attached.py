@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from garra.core import outside
+from garra.core.taint import Mark
 from garra.domains.delivery.media import MediaRoot
 from garra.domains.hearing.ask import Recording
 from garra.domains.hearing.choice import Place
@@ -86,7 +88,7 @@ async def test_a_picture_is_what_its_bytes_say(tmp_path: Path, data: bytes, told
 
 async def test_words_stand_in_a_fence_that_they_cannot_close(tmp_path: Path) -> None:
     found = await gathered(tmp_path, Files({"f": b"a ```` b"}), one("file", "n.md", "text/markdown"))
-    assert found.lines == ("[attached file n.md]\n`````\na ```` b\n`````",)
+    assert found.lines == (f"[attached file]\n{outside.wrap('a ```` b', Mark('file', 'n.md'))}",)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from garra.core import access
+from garra.core import access, outside
 from garra.core.policy import GROUPS, Layer
 from garra.core.value import frozen
 
@@ -284,7 +284,7 @@ def _word(text: str) -> str:
 
 def quoted(text: str) -> str:
     """A person's words as data: no marker of ours can be made of them, and further lines are set in."""
-    plain = _MARKERS.sub("(", _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))).strip()
+    plain = _MARKERS.sub("(", _UNSEEN.sub("", outside.untokened(text.replace("\r\n", "\n").replace("\r", "\n")))).strip()
     return plain.replace("\n", "\n  ")
 
 

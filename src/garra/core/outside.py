@@ -51,7 +51,12 @@ _TOKENS = re.compile(
 def neutral(text: str) -> str:
     """`text` without what could pass for a mark of ours or a model's own signs, and without what no person sees."""
     text = _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _TOKENS.sub(r"\g<0> ", _MARKER.sub(GONE, text))
+    return untokened(_MARKER.sub(GONE, text))
+
+
+def untokened(text: str) -> str:
+    """`text` without a model's own signs."""
+    return _TOKENS.sub(r"\g<0> ", text)
 
 
 def name(text: str, most: int = WHERE) -> str:

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, cast
 
+from garra.core import outside
 from garra.core.errors import GarraError
 from garra.core.messages import Image
+from garra.core.taint import Mark
 from garra.domains.delivery.media import Kept, MediaRoot
 from garra.sdk.channel import Address, Channel, Fetches, Inbound, Media, SendFailed
 from garra.turns.heard import Deaf, Ears, Hearing, audible, named
@@ -91,22 +93,12 @@ def _textual(kept: Kept) -> bool:
 
 
 def _quoted(path: Path, kept: Kept) -> str:
-    """A file's words between fences longer than any in it; what is no text is only named."""
+    """A file's words, in a part that is marked as somebody's text; what is no text is only named."""
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError:
-        return f"[attached file {kept.name}, {_size(kept.size)}: it is no text]"
-    fence = "`" * max(3, _longest(text) + 1)
-    return f"[attached file {kept.name}]\n{fence}\n{text.rstrip()}\n{fence}"
-
-
-def _longest(text: str) -> int:
-    """The longest row of back quotes."""
-    longest = run = 0
-    for letter in text:
-        run = run + 1 if letter == "`" else 0
-        longest = max(longest, run)
-    return longest
+        return f"[attached file {outside.name(kept.name)}, {_size(kept.size)}: it is no text]"
+    return f"[attached file]\n{outside.wrap(text.rstrip(), Mark('file', kept.name))}"
 
 
 def _size(size: int) -> str:

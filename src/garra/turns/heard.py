@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Protocol
 
+from garra.core import outside
 from garra.domains.delivery.media import Kept
 from garra.domains.hearing.ask import Recording
 from garra.domains.hearing.choice import Place
@@ -91,7 +92,7 @@ def audible(media: Media | Kept) -> bool:
 def named(media: Media) -> str:
     """An attachment in words."""
     kind = {"voice": "voice message", "audio": "audio file", "image": "picture"}.get(media.kind, media.kind)
-    return f"attached {kind} {media.name}".rstrip()
+    return f"attached {kind} {outside.name(media.name)}".rstrip()
 
 
 def _length(media: Media) -> str:

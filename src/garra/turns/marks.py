@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from garra.config.sections import Config
+from garra.core import outside
 from garra.core.access import People
 from garra.core.groups import Line
 from garra.core.taint import Mark, Source
@@ -25,6 +27,15 @@ def owners(account: Account, config: Config, paired: People) -> frozenset[str]:
         return account.policy.owners.ids
     known = account.policy.allow.ids | paired.ids
     return known if len(known) == 1 else frozenset()
+
+
+def told(spoken: Spoken, config: Config, own: frozenset[str]) -> Spoken:
+    """The message with its marks. A mail or a program's call that no owner sent stands in a marked part."""
+    found = of(spoken, config, own)
+    mail = spoken.event.address.channel in OUTSIDE and spoken.admitted.direct
+    if mail and spoken.admitted.sender not in own and spoken.words:
+        return replace(spoken, marks=found, words=outside.wrap(spoken.words, found[0]))
+    return replace(spoken, marks=found)
 
 
 def of(spoken: Spoken, config: Config, own: frozenset[str]) -> tuple[Mark, ...]:

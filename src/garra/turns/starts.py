@@ -61,7 +61,7 @@ class Starts:
 
     async def attached(self, spoken: Spoken) -> Spoken:
         """The message with what came with it, and its marks."""
-        spoken = replace(spoken, marks=marks.of(spoken, self._ports.config(), self._own(spoken)))
+        spoken = marks.told(spoken, self._ports.config(), self._own(spoken))
         if not spoken.event.media:
             return spoken
         found = await self._ports.attachments.gather(spoken.event, str(spoken.routes[0].key))
