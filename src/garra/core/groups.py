@@ -284,7 +284,8 @@ def _word(text: str) -> str:
 
 def quoted(text: str) -> str:
     """A person's words as data: no marker of ours can be made of them, and further lines are set in."""
-    plain = _MARKERS.sub("(", _UNSEEN.sub("", outside.untokened(text.replace("\r\n", "\n").replace("\r", "\n")))).strip()
+    lines = outside.untokened(text.replace("\r\n", "\n").replace("\r", "\n"))
+    plain = _MARKERS.sub("(", _UNSEEN.sub("", lines)).strip()
     return plain.replace("\n", "\n  ")
 
 
