@@ -37,6 +37,7 @@ from garra.domains.delivery.media import MediaRoot
 from garra.domains.delivery.outbox import Outbox
 from garra.domains.delivery.owner import Owner
 from garra.domains.delivery.replies import Replies
+from garra.domains.delivery.shares import Shares
 from garra.domains.delivery.timeline import Timeline
 from garra.io.files.root import Root
 from garra.io.http.door import GuardedHttp
@@ -100,7 +101,10 @@ class Channels:
         self._public = GuardedHttp(self._way, guard=True)
         door = Door(self.inbox, self._rules, self.pairing, lambda key: self.links.bot(key), clock, spawn)
         self.links = Links(Doors(self._make, door.receive, self._tell, clock, spawn))
-        self._replies = Replies()
+        self.shares = Shares(
+            Shelf(db, "file-links"), self._media, clock, lambda: house.live.config.gateway.public_origin
+        )
+        self._replies = Replies(link=self.shares.link)
         self._couriers = Couriers(self._trade())
         owners = Owners(
             lambda: house.live.config, self.pairing, self._rules, self._couriers.running, self._couriers.channel
@@ -122,6 +126,7 @@ class Channels:
             self._couriers.running,
             self._drafting,
             lambda: house.plugins.names("channel"),
+            self.shares.link,
         )
         self._cards = Cards(house.approvals, self._card_ports(owners))
         house.approvals.routes.append(self._cards)
@@ -141,6 +146,7 @@ class Channels:
         """Go on with what an earlier process left, then let the links run."""
         house = self._house
         await self.pairing.load()
+        await self.shares.load()
         found = await self._configured()
         self._couriers.follow(found)
         await self._owner.start(self._ledger)
@@ -176,7 +182,15 @@ class Channels:
     def _trade(self) -> Trade:
         house = self._house
         return Trade(
-            self.outbox, self.links, house.clock, house.spawn, self._make, self._replies.read, self._clean, self._tell
+            self.outbox,
+            self.links,
+            house.clock,
+            house.spawn,
+            self._make,
+            self._replies.read,
+            self._clean,
+            self._tell,
+            self.shares.link,
         )
 
     def _kernel_ports(self, hand: Hand, timeline: Timeline) -> Ports:

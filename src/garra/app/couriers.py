@@ -13,7 +13,7 @@ from garra.domains.delivery.accounts import LinkKey, Setup
 from garra.domains.delivery.courier import Courier, Route
 from garra.domains.delivery.desk import Running
 from garra.domains.delivery.links import Links
-from garra.domains.delivery.media import rewriting
+from garra.domains.delivery.media import Link, rewriting
 from garra.domains.delivery.outbox import Outbox
 from garra.domains.delivery.pace import Pace
 from garra.domains.delivery.replies import Read
@@ -50,7 +50,8 @@ class Steady:
 @frozen
 class Trade:
     """What couriers work with. `make` makes an account's channel without network, `read` makes documents of Markdown,
-    `clean` blots secrets out, `refused` is told when a platform takes an account's credential no more.
+    `clean` blots secrets out, `refused` is told when a platform takes an account's credential no more, `link` says
+    where a file can be had that is too large for it.
     """
 
     outbox: Outbox
@@ -61,6 +62,7 @@ class Trade:
     read: Read
     clean: Callable[[str], str]
     refused: Callable[[LinkKey, str], None]
+    link: Link = lambda _: None
 
 
 @frozen
@@ -131,7 +133,7 @@ class Couriers:
             pace,
             trade.clock,
             trade.spawn,
-            rewriting(channel.limits.file_out),
+            rewriting(channel.limits.file_out, trade.link),
             lambda reason: trade.refused(key, reason),
         )
         courier = Courier(channel, route)

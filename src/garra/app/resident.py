@@ -157,6 +157,7 @@ class _Resident:
             channels = self.channels = Channels(house, kept.also)
             channels.put = partial(chat.put, host)
             host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
+            host.more["shares"] = channels.shares
             host.more[WEBCHAT] = channels.webchat
             self.stack.callback(pairing.watch(host))
             await channels.start()

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from garra.core.errors import NotFound, ToolFailed, UserError
 from garra.core.value import frozen
-from garra.gateway import hooked, openai_chat, page, toolbox
+from garra.gateway import hooked, openai_chat, page, shared, toolbox
 from garra.gateway.door import Door
 from garra.gateway.host import Host
 from garra.gateway.http_auth import Bearers
@@ -142,6 +142,9 @@ class Pages:
             self._schema = msgspec.json.encode(emit(self._site.registry))
         return Response(self._schema, media_type="application/schema+json")
 
+    async def file(self, request: Request) -> Response:
+        return await shared.answer(self._host, request)
+
     async def absent(self, request: Request) -> Response:
         return missing()
 
@@ -210,6 +213,7 @@ def routes(site: Site) -> list[Route]:
         ("/v1/chat/completions", guarded(pages.completions, lambda: pages.chat_on), ("POST",)),
         ("/v1/responses", guarded(pages.responses, lambda: pages.responses_on), ("POST",)),
         ("/protocol.schema.json", pages.schema, get),
+        ("/files/{link}/{name}", pages.file, get),
     ]
     found = [Route(path, only(answer, *methods), methods=ANY) for path, answer, methods in table]
     found += [Route(path, only(guarded(pages.absent), *ANY), methods=ANY) for path in ("/api/channels/{rest:path}",)]
@@ -224,6 +228,7 @@ RESERVED = (
     "/v1",
     "/api/{rest:path}",
     "/hooks/{rest:path}",
+    "/files/{rest:path}",
     "/assets/{rest:path}",
     "/fonts/{rest:path}",
 )

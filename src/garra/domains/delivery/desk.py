@@ -13,7 +13,7 @@ from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.delivery.draft import Draft, Form, OutboxRow
 from garra.domains.delivery.inbox import Inbox
 from garra.domains.delivery.ledger import Ledger
-from garra.domains.delivery.media import MediaRoot, fitted
+from garra.domains.delivery.media import Link, MediaRoot, fitted
 from garra.domains.delivery.outbox import Outbox
 from garra.domains.delivery.timeline import Timeline
 from garra.sdk.channel import Address, File, Limits
@@ -68,7 +68,7 @@ class Wish:
 @frozen
 class Desk:
     """The parts of delivery, for methods of the gateway. `accounts` are those that are configured now; `channels` are
-    the ids of all channels there are, with an account or without.
+    the ids of all channels there are, with an account or without; `link` says where too large a file can be had.
     """
 
     inbox: Inbox
@@ -79,6 +79,7 @@ class Desk:
     accounts: Callable[[], Sequence[Running]]
     drafting: Drafting
     channels: Callable[[], Collection[str]] = frozenset
+    link: Link = lambda _: None
 
     def known(self, channel: str) -> None:
         """Raises NotFound for a channel that no plugin brings."""
@@ -119,7 +120,7 @@ class Desk:
         key = f"send:{wish.key}"
         drafts = list(self.drafting(key, address, wish.text)) if wish.text.strip() else [Draft(key, address, ())]
         drafts[0] = replace(drafts[0], reply_to=wish.reply_to)
-        drafts[-1] = fitted(replace(drafts[-1], files=wish.files), running.limits.file_out)
+        drafts[-1] = fitted(replace(drafts[-1], files=wish.files), running.limits.file_out, self.link)
         if not drafts[0].forms and not drafts[-1].files:
             raise UserError("there is nothing to send: give a text or a file")
         drafts = [replace(each, silent=wish.silent, purpose="send", forms=each.forms or (EMPTY,)) for each in drafts]
