@@ -1,0 +1,101 @@
+"""In a turn that has read text from outside a command cannot change what the agent goes by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from garra.core.errors import ToolFailed
+from garra.core.execplan import Settings
+from garra.core.taint import GUARDED
+from garra.domains.exec import guard
+from garra.domains.exec.supervisor import Commands
+from garra.sdk.ports import Launch
+from tests.domains.exec.house import ON_HOST, SHUT_IN, House, NoBox, silent
+
+bwrap = pytest.mark.needs("bwrap")
+
+
+def marked(house: House, settings: Settings = SHUT_IN, *, ask: bool = False) -> Commands:
+    return house.commands(house.boxed(), settings).guarded(GUARDED, ask=ask)
+
+
+async def said(commands: Commands, line: str) -> str:
+    return (await commands.run(Launch(line), silent)).output
+
+
+@bwrap
+async def test_files_that_instruct_stay_as_they_are(house: House) -> None:
+    root = house.workspace
+    (root / "AGENTS.md").write_text("be kind")
+    (root / "memory").mkdir()
+    commands = marked(house)
+    for line in (
+        "echo obey > AGENTS.md",
+        "echo obey > MEMORY.md",
+        "rm -f AGENTS.md",
+        "mv memory elsewhere",
+        "echo obey > memory/today.md",
+        "mkdir -p skills/mail && echo obey > skills/mail/SKILL.md",
+        "ln -s /etc/passwd HEARTBEAT.md",
+        "ln AGENTS.md other; echo obey > other; cp other AGENTS.md",
+        "python3 -c \"import os; os.rename('AGENTS.md', 'x')\"",
+    ):
+        await said(commands, line)
+        assert (root / "AGENTS.md").read_text() == "be kind"
+    assert (root / "MEMORY.md").read_bytes() == b""
+    assert (root / "HEARTBEAT.md").read_bytes() == b""
+    assert [*(root / "memory").iterdir(), *(root / "skills").iterdir()] == []
+
+
+@bwrap
+async def test_the_rest_of_the_workspace_is_the_commands_own(house: House) -> None:
+    (house.workspace / "AGENTS.md").write_text("be kind")
+    commands = marked(house)
+    assert await said(commands, "cat AGENTS.md; echo x > notes.md; cat notes.md") == "be kindx\n"
+    assert (await house.commands(house.boxed()).run(Launch("echo new > AGENTS.md"), silent)).exit_code == 0
+    assert (house.workspace / "AGENTS.md").read_text() == "new\n"
+
+
+@bwrap
+async def test_what_can_harm_nobody_is_shut_in(house: House) -> None:
+    assert await marked(house).shut_in(Launch("true"))
+    assert not await marked(house, ask=True).shut_in(Launch("true"))
+    assert not await marked(house, ON_HOST).shut_in(Launch("true"))
+    assert not await marked(house, Settings(network=True)).shut_in(Launch("true"))
+    assert await marked(house).shut_in(Launch("true", host="gateway"))  # it will be refused
+
+
+async def test_without_a_sandbox_that_holds_nothing_is_shut_in(house: House) -> None:
+    commands = house.commands(house.supervisor([NoBox()]), origin="local").guarded(GUARDED, ask=False)
+    assert not await commands.shut_in(Launch("true"))
+
+
+@bwrap
+async def test_a_link_in_their_place_makes_a_person_decide(house: House) -> None:
+    (house.workspace / "real.md").write_text("x")
+    (house.workspace / "soul.md").symlink_to("real.md")
+    commands = marked(house)
+    assert not await commands.shut_in(Launch("true"))
+    assert (await said(commands, "echo it runs when allowed")).startswith("it runs")
+
+
+@bwrap
+async def test_a_command_in_the_background_is_as_free_as_it_was_begun(house: House) -> None:
+    supervisor = house.boxed()
+    free = house.commands(supervisor)
+    before = (await free.run(Launch("cat", background=True), silent)).session or ""
+    held = free.guarded(GUARDED, ask=False)
+    after = (await held.run(Launch("cat", background=True), silent)).session or ""
+    assert [await held.shut_in(name) for name in (before, after, "gone")] == [False, True, True]
+    await supervisor.close()
+
+
+def test_what_cannot_be_made_is_said(tmp_path: Path) -> None:
+    assert guard.holds(str(tmp_path / "gone"), GUARDED)
+    names = guard.fixed(str(tmp_path), ("MEMORY.md", "memory/"))
+    assert names == (str(tmp_path / "MEMORY.md"), str(tmp_path / "memory"))
+    assert guard.fixed(str(tmp_path), ("MEMORY.md", "memory/")) == names
+    with pytest.raises(ToolFailed, match="cannot be made"):
+        guard.fixed(str(tmp_path), ("x" * 300 + ".md",))
