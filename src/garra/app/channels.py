@@ -52,6 +52,7 @@ from garra.turns.histories import Histories
 from garra.turns.kernel import Kernel
 from garra.turns.parts import Asked, Ports
 from garra.turns.pump import Hand, Pump
+from garra.turns.reports import Post, Reports
 from garra.turns.voice import Chats
 from garra.turns.webchat import Ports as WebPorts
 from garra.turns.webchat import WebChat
@@ -117,24 +118,15 @@ class Channels:
             stage=self._couriers.stage,
             limits=self._couriers.limits,
         )
-        self.desk = Desk(
-            self.inbox,
-            self.outbox,
-            timeline,
-            self._ledger,
-            self._media,
-            self._couriers.running,
-            self._drafting,
-            lambda: house.plugins.names("channel"),
-            self.shares.link,
-        )
+        self.desk = self._desk(timeline)
         self._cards = Cards(house.approvals, self._card_ports(owners))
         house.approvals.routes.append(self._cards)
         self.outbox.subscribe(self._cards.failed)
         engine = Embedded(self.inbox, clock, spawn)
         hand = Hand(self.inbox, engine, {})
         self._ports = self._kernel_ports(hand, timeline)
-        self._pump = Pump(Kernel(self._ports, Histories(Shelf(db, "group-history"))), hand, self._ports)
+        kernel = Kernel(self._ports, Histories(Shelf(db, "group-history")))
+        self._pump = Pump(Reports(kernel, self._ports, house.subagents), hand, self._ports)
         self.put: webchat.Put | None = None
         book = Book(db, clock)
         self.webchat = WebChat(WebPorts(book, house.runs, house.sessions, clock, spawn, log.warning))
@@ -152,6 +144,8 @@ class Channels:
         await self._owner.start(self._ledger)
         await self._pump.start()
         await self._web_resume()
+        self._house.subagents.post = Post(self.inbox, self.webchat, self._ports).give
+        await self._house.subagents.resume()
         await self.links.apply(found)
         house.live.subscribe(self._edited)
         house.spawn(self._sweep(), "sweep of messages")
@@ -166,6 +160,11 @@ class Channels:
         if self.put is not None:
             await self.put(key, text, "")
 
+    async def _halt(self, key: str) -> int:
+        """End a session's programs and its sub-agents; how many of these."""
+        await self._house.supervisor.stop(SessionKey(key), background=True)
+        return len(await self._house.subagents.stop_under(key))
+
     def rest(self) -> None:
         """Take no more messages in hand; those in hand go on."""
         self._pump.stop()
@@ -178,6 +177,19 @@ class Channels:
         self._owner.close()
         self._cards.close()
         await self._public.close()
+
+    def _desk(self, timeline: Timeline) -> Desk:
+        return Desk(
+            self.inbox,
+            self.outbox,
+            timeline,
+            self._ledger,
+            self._media,
+            self._couriers.running,
+            self._drafting,
+            lambda: self._house.plugins.names("channel"),
+            self.shares.link,
+        )
 
     def _trade(self) -> Trade:
         house = self._house
@@ -208,7 +220,7 @@ class Channels:
             clock=house.clock,
             spawn=house.spawn,
             workspace=lambda agent: str(house.paths.workspace(agent, house.live.config)),
-            halt=lambda key: house.supervisor.stop(SessionKey(key), background=True),
+            halt=self._halt,
             warn=log.warning,
             attachments=Fetched(self._media, self._couriers.channel, self._ears),
             version=__version__,

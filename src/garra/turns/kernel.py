@@ -318,7 +318,8 @@ class Kernel:
         first, crowd = spoken[0], self.routes.crowd(spot(spoken[0].event))
 
         async def again(agent: AgentId, number: int, words: str) -> Going | End:
-            result = await self._again(spoken, self.routes.of(spot(first.event), agent), found, number, words)
+            route = self.routes.of(spot(first.event), agent)
+            result = await self._again(spoken, route, found, number=number, words=words)
             begun()
             return result
 
@@ -335,7 +336,7 @@ class Kernel:
         return Outcome("dispatch", dispatched=True, why=why)
 
     async def _again(
-        self, spoken: Sequence[Spoken], route: Route, found: Found, number: int = 1, words: str = ""
+        self, spoken: Sequence[Spoken], route: Route, found: Found, *, number: int = 1, words: str = ""
     ) -> Going | End:
         """One agent's turn: gone on with, or, where only its answer was not written out, that answer."""
         ports, first, own = self._ports, spoken[0], found
