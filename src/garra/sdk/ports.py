@@ -263,7 +263,7 @@ class Launch:
     """A command to run: `command` is a shell line, run by bash in the session's sandbox.
 
     `workdir` is below the workspace. `env` adds to a built environment. Times are milliseconds and seconds as named;
-    None is the owner's setting, `timeout_s` 0 no limit.
+    None is the owner's setting, `timeout_s` 0 no limit. `call_id` is the id of the call that asks for it.
     """
 
     command: str
@@ -275,6 +275,7 @@ class Launch:
     pty: bool = False
     host: Literal["auto", "sandbox", "gateway", "node"] = "auto"
     elevated: bool = False
+    call_id: str = ""
 
 
 @frozen
@@ -295,6 +296,7 @@ class Ran:
     pid: int = 0
     started_at: int = 0
     reached: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def marks(self) -> tuple[Mark, ...]:

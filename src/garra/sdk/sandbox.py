@@ -12,44 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, runtime_checkable
 
+from garra.core.containers import Bind, Container
 from garra.core.value import frozen
-
-
-@frozen
-class Bind:
-    """A folder or file of the machine that is seen inside, at a path of its own."""
-
-    source: str
-    target: str
-    writable: bool = False
-
-
-@frozen
-class Container:
-    """How a container engine is asked to run commands; sizes as the engine writes them (`1g`), numbers as text.
-
-    `network` is `none`, `bridge` or the name of a network. `workdir` is unused where the workspace stands at its own
-    path. `user` is `uid` or `uid:gid`; empty: ours.
-    """
-
-    image: str = ""
-    network: str = "none"
-    user: str = ""
-    read_only_root: bool = True
-    tmpfs: tuple[str, ...] = ("/tmp", "/var/tmp", "/run")
-    cap_drop: tuple[str, ...] = ("ALL",)
-    env: Mapping[str, str] = field(default_factory=dict)
-    pids: int = 256
-    memory: str = ""
-    memory_swap: str = ""
-    cpus: str = ""
-    ulimits: tuple[str, ...] = ()
-    gpus: str = ""
-    seccomp_profile: str = ""
-    apparmor_profile: str = ""
-    dns: tuple[str, ...] = ()
-    extra_hosts: tuple[str, ...] = ()
-    prefix: str = "garra-sbx-"
 
 
 @frozen

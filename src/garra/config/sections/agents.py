@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from garra.config.sections.fields import Closed, OpenSection, Section, part
+from garra.config.sections.sandbox import Sandbox
 from garra.config.sections.tools import Tools
 from garra.core.thinking import Setting
 
@@ -61,7 +62,7 @@ class Heartbeat(OpenSection):
 
 
 class Subagents(OpenSection):
-    """Helpers that an agent starts."""
+    """Helpers that an agent starts. Of one helper, `maxTokens` and `maxCostUsd` bound all its answers (0: no bound)."""
 
     allow_agents: tuple[str, ...] | None = None
     require_agent_id: bool = False
@@ -71,15 +72,9 @@ class Subagents(OpenSection):
     max_spawn_depth: int = Field(1, ge=1, le=5)
     archive_after_minutes: float = Field(60.0, ge=0)
     run_timeout_seconds: float | None = Field(None, ge=0)
-
-
-class Sandbox(OpenSection):
-    """The fence around an agent's programs."""
-
-    mode: Annotated[Literal["off", "non-main", "all"] | None, Closed("all")] = None
-    backend: str = ""
-    scope: Literal["session", "agent", "shared"] | None = None
-    workspace_access: Annotated[Literal["none", "ro", "rw"] | None, Closed("none")] = None
+    thinking: Setting | None = None
+    max_tokens: int | None = Field(None, ge=0)
+    max_cost_usd: float | None = Field(None, ge=0)
 
 
 class HumanDelay(OpenSection):
@@ -117,6 +112,9 @@ class Defaults(Common):
 
     model: Choice = part(ModelChoice)
     image_model: Choice | None = None
+    pdf_model: Choice | None = None
+    pdf_max_mb: float = Field(10.0, gt=0)
+    pdf_max_pages: int = Field(20, ge=1)
     user_timezone: str = ""
     time_format: Literal["auto", "12", "24"] = "auto"
     timeout_seconds: float = Field(600.0, ge=0)

@@ -9,7 +9,7 @@ from garra.core.errors import Unavailable
 from garra.core.value import frozen
 from garra.io.process.door import Programs, Start
 from garra.sdk.ports import Clock
-from garra.sdk.sandbox import Probe, Probed, Sandbox
+from garra.sdk.sandbox import Named, Probe, Probed, Sandbox
 
 PROBE_S, DOUBT_S = 5.0, 30.0
 
@@ -27,34 +27,46 @@ class Boxes:
 
     def __init__(self, sandboxes: Sequence[Sandbox], clock: Clock) -> None:
         self._sandboxes, self._clock = sandboxes, clock
-        self._chosen: Chosen | None = None
-        self._tried = 0.0
+        self._chosen: dict[str, tuple[Chosen, float]] = {}
         self._turn = asyncio.Lock()
 
-    async def choose(self) -> Chosen:
+    async def choose(self, backend: str = "") -> Chosen:
+        """The sandbox called `backend`, or, where that is empty, the best that works."""
         async with self._turn:
             now = self._clock.monotonic()
-            stale = self._chosen and not self._chosen.sandbox and now - self._tried > DOUBT_S
-            if self._chosen is None or stale:
-                self._chosen, self._tried = await self._try(), now
-            return self._chosen
+            known, tried = self._chosen.get(backend, (None, 0.0))
+            if known is None or (not known.sandbox and now - tried > DOUBT_S):
+                known = await self._try(backend)
+                self._chosen[backend] = known, now
+            return known
 
     def forget(self) -> None:
         """What was found no longer holds."""
-        self._chosen = None
+        self._chosen.clear()
 
-    async def _try(self) -> Chosen:
+    async def _try(self, backend: str) -> Chosen:
         reasons: list[str] = []
         remedies: list[str] = []
         for sandbox in self._sandboxes:
+            if sandbox.name != backend and (backend or _named(sandbox)):
+                continue
             found = await sandbox.available()
             if found.ok:
                 return Chosen(sandbox)
             reasons.append(found.reason)
             remedies += [found.remedy] if found.remedy else []
         remedy = f" To mend it: {remedies[0]}." if remedies else ""
+        if backend:
+            known = ", ".join(sandbox.name for sandbox in self._sandboxes)
+            why = "; ".join(reasons) or f"there is none of that name; there is {known}"
+            return Chosen(None, f"the sandbox {backend[:40]} (sandbox.backend) cannot start ({why}).{remedy}")
         owner = " Or the owner sets tools.exec.host to gateway, which runs commands on the machine itself."
         return Chosen(None, f"no sandbox can start ({'; '.join(reasons) or 'none is installed'}).{remedy}{owner}")
+
+
+def _named(sandbox: Sandbox) -> bool:
+    """Whether it is used only where the configuration names it."""
+    return isinstance(sandbox, Named) and sandbox.named
 
 
 def probe_by(programs: Programs) -> Probe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from garra.core.errors import ToolFailed
 
@@ -22,6 +22,16 @@ def fixed(root: str, names: Iterable[str]) -> tuple[str, ...]:
             places.add(_made(os.path.join(root, plain), folder=name.endswith("/")))  # noqa: PTH118
         places.update(entry.path for entry in found if _is_plain(entry))
     return tuple(sorted(places))
+
+
+def closed(root: str, private: Iterable[str]) -> Iterator[str]:
+    """The `private` places that lie in the real folder `root`, where they really are; a folder's ends in /. Blocks."""
+    lead, above = root.rstrip("/") + "/", "\0"
+    for real in sorted(os.path.realpath(place) for place in private):
+        if real.startswith(lead) and not real.startswith(above) and os.path.exists(real):  # noqa: PTH110
+            folder = os.path.isdir(real)  # noqa: PTH112
+            above = f"{real}/" if folder else above
+            yield f"{real}/" if folder else real
 
 
 def holds(root: str, names: Iterable[str]) -> bool:

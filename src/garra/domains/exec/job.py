@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from garra.core.clip import plain
 from garra.core.value import frozen
+from garra.domains.exec.egress import Passage
 from garra.io.process.child import Child
 from garra.io.process.output import Output
 from garra.sdk.ports import Clock, Launch, Ran, Spawn
@@ -33,11 +34,26 @@ class Facts:
     shut_in: bool = False
 
 
+@frozen
+class After:
+    """What is left to do when a command has ended: close its way out, and `undo` what its wrapper may have left."""
+
+    passage: Passage | None = None
+    undo: Callable[[], Awaitable[object]] | None = None
+
+    async def run(self) -> None:
+        if self.passage is not None:
+            await self.passage.close()
+        if self.undo is not None:
+            await self.undo()
+
+
 class Job:
     """A started command. A task of its own reads its output and ends it in time."""
 
-    def __init__(self, facts: Facts, child: Child, clock: Clock) -> None:
+    def __init__(self, facts: Facts, child: Child, clock: Clock, after: After | None = None) -> None:
         self.facts, self.child = facts, child
+        self._after = after or After()
         self.output = Output()
         self.background = False
         self.ended = asyncio.Event()
@@ -67,6 +83,11 @@ class Job:
             await self.child.kill()
             await self.ended.wait()
 
+    async def settle(self) -> None:
+        """Wait a while for a person's word on what the command was refused."""
+        if self._after.passage is not None:
+            await self._after.passage.settle()
+
     async def _own(self, spawn: Spawn) -> None:
         spawn(self._hear(), f"output of {self.facts.id}")
         try:
@@ -78,6 +99,7 @@ class Job:
             await self.child.kill()
             await self._last_words()
             self.child.close()
+            await self._after.run()
             self._took = self._clock.monotonic() - self._began
             self.ended_at = self._clock.monotonic()
             self.ended.set()
@@ -128,6 +150,8 @@ class Job:
             command=self.facts.launch.command,
             pid=self.child.pid,
             started_at=self.started_at,
+            reached=self._after.passage.reached if self._after.passage else (),
+            notes=self._after.passage.notes() if self._after.passage else (),
         )
 
     def whole(self) -> Ran:
