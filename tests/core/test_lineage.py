@@ -97,6 +97,8 @@ def test_a_restart_goes_on_with_what_ran_and_gives_up_what_restarts_again_and_ag
     assert (lost.state, lost.outcome, effects) == ("ended", "lost", ("cascade", "tell"))
     assert step(lost, Restarted(9_000)) == (lost, ("tell",))
     assert step(CHILD, Restarted(9_000)) == (CHILD, ())
+    waiting = replace(RUNNING, state="waiting")
+    assert step(waiting, Restarted(9_000)) == (waiting, ("resume",))
 
 
 _EVENTS: st.SearchStrategy[Event] = st.one_of(

@@ -60,7 +60,7 @@ class Loop:
     and returns at once; it builds the vendor's request, valid for its target, and finds the key, each time.
     `transform` may change what the model sees, never what is stored. `store` returns when the message is on disk.
     `steering` gives (and forgets) what the model must see before its next answer; `follow_up` what waits until it
-    would stop. `may_be_empty`: an empty answer is a fine end (the words left by another way, or silence is allowed).
+    would stop. `rests`: a tool said that the model is not asked again, unless `steering` has something. `may_be_empty`: an empty answer is a fine end (the words left by another way, or silence is allowed).
     """
 
     history: Messages
@@ -74,6 +74,7 @@ class Loop:
     steering: Callable[[], Sequence[User]] = _none
     follow_up: Callable[[], Sequence[User]] = _none
     steered: Callable[[], bool] = lambda: False
+    rests: Callable[[], bool] = lambda: False
     cancel: Cancel = field(default_factory=Cancel)
     may_be_empty: Callable[[], bool] = lambda: False
     max_turns: int = 200
@@ -139,7 +140,7 @@ class _Running:
         results = await self._call(answer)
         again = await self._nudge(answer)
         self._emit(TurnEnded(answer, results))
-        return bool(results) or again
+        return (bool(results) and not self._loop.rests()) or again
 
     async def _say(self, message: Message) -> None:
         """A whole message that is not streamed: a user's, a tool's, ours."""

@@ -130,6 +130,7 @@ class Channels:
         self.put: webchat.Put | None = None
         book = Book(db, clock)
         self.webchat = WebChat(WebPorts(book, house.runs, house.sessions, clock, spawn, log.warning))
+        house.subagents.post = Post(self.inbox, self.webchat, self._ports).give
         self._turn = asyncio.Lock()
         self._arrivals = Arrivals(clock, spawn, self._follow)
         self._blots: tuple[Any, Callable[[str], str]] = (None, str)
@@ -144,7 +145,6 @@ class Channels:
         await self._owner.start(self._ledger)
         await self._pump.start()
         await self._web_resume()
-        self._house.subagents.post = Post(self.inbox, self.webchat, self._ports).give
         await self._house.subagents.resume()
         await self.links.apply(found)
         house.live.subscribe(self._edited)

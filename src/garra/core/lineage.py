@@ -230,7 +230,9 @@ def _stopped(child: Child, now: int, *, quiet: bool) -> Step:
 
 
 def _restarted(child: Child, now: int) -> Step:
-    if child.state in ("running", "waiting"):
+    if child.state == "waiting":
+        return child, ("resume",)
+    if child.state == "running":
         child = replace(child, tries=child.tries + 1)
         if child.tries > TRIES:
             lost = replace(child, state="ended", outcome="lost", ended_at=now)

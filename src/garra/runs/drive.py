@@ -95,6 +95,7 @@ class _Drive:
             store=self._store,
             steering=self._steering,
             steered=lambda: bool(run.steer),
+            rests=lambda: run.rest is not None,
             cancel=run.cancel,
         )
         driver.emit(run, RunPhase("starting_model"))
@@ -148,6 +149,7 @@ class _Drive:
         waiting = [run for run in self._run.steer if id(run.prompt) not in self._offered]
         for run in waiting:
             self._offered[id(run.prompt)] = run
+            self._run.rest = None
         return [run.prompt for run in waiting]
 
     def _event(self, event: AgentEvent) -> None:
@@ -171,6 +173,8 @@ class _Drive:
         plain = RunEnded("ok", "", last, ended.failure, run.started_at, self._driver.clock.now_ms())
         if ended.failure is not None:
             return self._failed(plain, ended.failure)
+        if run.rest is not None:
+            return self._resting(plain, run.rest)
         match reply.answer(last.text if last else "", self._setup.quiet):
             case reply.Reply(text):
                 return replace(plain, reply=text)
@@ -179,6 +183,12 @@ class _Drive:
             case reply.Nothing():
                 line = "The model gave no answer. Try again, or choose another model."
                 return replace(plain, ending="error", reply=line, failure=Failure(FailureKind.EMPTY, line))
+
+    def _resting(self, plain: RunEnded, shown: str) -> RunEnded:
+        """It waits for its sub-agents: its own last words are said, else `shown`, else nothing."""
+        said = reply.answer(plain.message.text if plain.message else "", "group")
+        text = said.text if isinstance(said, reply.Reply) else shown
+        return replace(plain, reply=text, silent=not text)
 
     def _failed(self, plain: RunEnded, failure: Failure) -> RunEnded:
         if failure.kind is not FailureKind.CANCELLED:

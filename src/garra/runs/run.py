@@ -16,6 +16,7 @@ from garra.core.ids import AgentId, RunId, SessionId, SessionKey
 from garra.core.messages import Assistant, Image, Text, Usage, User
 from garra.core.taint import Mark
 from garra.core.value import frozen
+from garra.sdk.channel import Address
 from garra.sdk.model import Level
 from garra.sdk.tool import Origin
 
@@ -32,7 +33,9 @@ class Turn:
     `marks` tell what of it is text from outside.
 
     Of turns that come from a chat: `place` is where it was asked, `route` names place and rights (only turns of one
-    route share a run), `lane` how it waits, where that is not as configured for all.
+    route share a run), `lane` how it waits, where that is not as configured for all, `address` the chat itself.
+    `silent`: to say nothing is a fine answer, too. `inherited` names the tools of the turn that this one comes from:
+    it has no others.
     """
 
     run_id: RunId
@@ -52,7 +55,10 @@ class Turn:
     place: Place | None = None
     route: str = ""
     lane: lanes.Settings | None = None
+    address: Address | None = None
+    silent: bool = False
     marks: tuple[Mark, ...] = ()
+    inherited: tuple[str, ...] | None = None
 
 
 @frozen
@@ -94,6 +100,7 @@ class Run:
     they end when it ends, and `led_by` names it there. `prompt` is its message as it is
     stored; `stored` is set when it is on disk, or never will be. `heard` are the marks of what its model is told and
     no message holds, until an answer has them; `left_out` those of messages that it is told of in brief.
+    `rest` is set where it ends to wait for its sub-agents: what a person is told then, empty for nothing.
     """
 
     def __init__(self, turn: Turn, session_id: SessionId, started_at: int) -> None:
@@ -108,6 +115,7 @@ class Run:
         self.steer: deque[Run] = deque()
         self.joined: list[Run] = []
         self.led_by: RunId | None = None
+        self.rest: str | None = None
         self.heard: tuple[Mark, ...] = ()
         self.left_out: tuple[Mark, ...] = ()
         self.prompt = User(

@@ -14,6 +14,7 @@ from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import Content, Text
 from garra.core.taint import CLEAN, Mark, Marks
 from garra.core.value import frozen
+from garra.sdk.family import Family
 from garra.sdk.ports import Clock, Exec, Files, Grants
 
 Origin = Literal["local", "operator", "channel", "subagent", "job"]
@@ -56,6 +57,7 @@ class ToolContext:
     time_zone: str = "UTC"
     requester: str = ""
     marks: Marks = CLEAN
+    family: Family | None = None
 
 
 @frozen

@@ -17,9 +17,10 @@ from garra.domains.delivery.inbox import InboxRow
 from garra.sdk.ports import Task
 from garra.turns.answers import KEPT
 from garra.turns.ask import group_prompt
-from garra.turns.kernel import AGAIN, STUCK, Kernel
+from garra.turns.kernel import AGAIN, STUCK
 from garra.turns.parts import Inbox, Ports
 from garra.turns.recovery import Found, standing
+from garra.turns.reports import Turns
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class Hand:
 class Pump:
     """`start` once, with the kernel that was given `hand`; `stop` takes nothing more."""
 
-    def __init__(self, kernel: Kernel, hand: Hand, ports: Ports, at_once: int = AT_ONCE) -> None:
+    def __init__(self, kernel: Turns, hand: Hand, ports: Ports, at_once: int = AT_ONCE) -> None:
         self._kernel, self._hand, self._ports = kernel, hand, ports
         self._room = asyncio.Semaphore(at_once)
         self._task: Task | None = None

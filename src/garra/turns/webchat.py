@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from garra.core import thinking
+from garra.core import taint, thinking
 from garra.core.errors import GarraError
 from garra.core.events import ModelChosen, RunEnded, RunEvent, ToolStarted
 from garra.core.ids import AgentId, RunId, SessionKey
@@ -212,7 +212,14 @@ def _event(turn: Turn, sender: Sender) -> Inbound:
         sender,
         text=turn.text,
         media=tuple(Media("image", "", mime=image.media_type) for image in turn.images),
-        raw={"meta": dict(turn.meta), "model": turn.model, "thinking": turn.thinking, "extra": turn.extra_system},
+        raw={
+            "meta": dict(turn.meta),
+            "model": turn.model,
+            "thinking": turn.thinking,
+            "extra": turn.extra_system,
+            **({"silent": True} if turn.silent else {}),
+            **taint.stored(turn.marks),
+        },
     )
 
 
@@ -228,4 +235,6 @@ def _turn(row: InboxRow, event: Inbound, found: Found) -> Turn:
         thinking=thinking.level(str(raw.get("thinking") or "")),
         meta=meta if isinstance(meta, Mapping) else {},
         extra_system=str(raw.get("extra") or ""),
+        silent=raw.get("silent") is True,
+        marks=taint.of(raw),
     )

@@ -177,6 +177,10 @@ class Prompts:
         if turn.now:
             yield self._said("now", now=turn.now)
 
+    def text(self, name: str) -> str:
+        """One of the texts, as it is written."""
+        return self._texts[name]
+
     def _said(self, name: str, **values: str) -> str:
         text = self._texts[name]
         for key, value in values.items():

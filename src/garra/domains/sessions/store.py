@@ -205,8 +205,19 @@ class Sessions:
             await self._registry.remove(session)
         return kept
 
-    async def fork(self, key: str, new_key: str, entry_id: str | None = None) -> Session:
-        """Copy the active branch, up to `entry_id` where given, into a new session. Raises NotFound and Conflict."""
+    async def fork(
+        self,
+        key: str,
+        new_key: str,
+        entry_id: str | None = None,
+        *,
+        created_via: str = "fork",
+        extra: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """Copy the active branch, up to `entry_id` where given, into a new session. Raises NotFound and Conflict.
+
+        `extra` takes the place of what else the old session has.
+        """
         source = await self.need(key)
         opened = await self.transcript(key)
         if await self.get(new_key) is not None:
@@ -221,11 +232,14 @@ class Sessions:
             created_at=now,
             updated_at=now,
             started_at=now,
-            created_via="fork",
+            created_via=created_via,
             label=None,
             archived=False,
             pinned=False,
-            extra={**source.extra, "forkedFrom": {"key": key, "sessionId": source.session_id}},
+            extra={
+                **(source.extra if extra is None else extra),
+                "forkedFrom": {"key": key, "sessionId": source.session_id},
+            },
         )
         header = transcript.header(
             forked.session_id, str(opened.header.get("cwd", "")), now, parentSession=source.session_id
@@ -253,11 +267,14 @@ class Sessions:
         session = await self.need(key)
         return await asyncio.to_thread(reading.tail, self._root, session, limit, chars)
 
-    async def search(self, text: str, *, agent_id: str | None = None, limit: int = 20) -> tuple[Hit, ...]:
-        """Messages that hold `text`, in whichever case, those of the newest sessions first."""
+    async def search(
+        self, text: str, *, agent_id: str | None = None, limit: int = 20, keep: Callable[[Session], bool] | None = None
+    ) -> tuple[Hit, ...]:
+        """Messages that hold `text`, in whichever case, those of the newest sessions first; of `keep`'s sessions alone."""
         await self.open()
         page = await self._registry.page(Query(agent_id=agent_id, archived=None, limit=reading.SEARCHED))
-        return await asyncio.to_thread(reading.search, self._root, page.sessions, text, limit)
+        kept = page.sessions if keep is None else tuple(each for each in page.sessions if keep(each))
+        return await asyncio.to_thread(reading.search, self._root, kept, text, limit)
 
     async def read(self, key: str) -> tuple[Session, tuple[Entry, ...]]:
         """A session and its active branch, read without opening it: another process may be writing. Raises NotFound."""
