@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from garra.app import approvals, logbook
+from garra.app import approvals, kin, logbook, web
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
@@ -54,6 +54,7 @@ from garra.runs.news import News
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
 from garra.sdk.ports import Via
+from garra.runs.subagents import Subagents
 from garra.sdk.provider import Provider
 from garra.sdk.tool import Tool
 
@@ -136,6 +137,7 @@ class House:
     calls: _Calls
     approvals: Approvals
     notices: list[str] = field(default_factory=list)
+    subagents: Subagents
 
 
 def new_id() -> str:
@@ -184,6 +186,7 @@ class _Building:
         self.approvals = approvals.made(asking, self.options.consent)
         await self.approvals.load()
 
+        self.subagents = await kin.made(self.db, self.sessions, self.live, clock=self.clock, spawn=self.spawn)
     async def find_plugins(self) -> None:
         live = self.live
         self.programs = Programs()
@@ -207,8 +210,9 @@ class _Building:
         self.stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, self.paths, self.spawn)))
         gate = Gate(self.approvals, lambda name: next((tool for tool in tools.now if tool.info.name == name), None))
         self.pipeline = Pipeline(
-            lambda: tools.now, lambda scope: rights.layers(live.config, scope), self.clock, gate=gate,
-            searching=lambda scope: rights.searching(live.config, scope),
+            lambda: tools.now,
+            lambda scope: [*rights.layers(live.config, self.subagents.scope(scope)), self.reach.door.switches()],
+            self.clock, gate=gate, searching=lambda scope: rights.searching(live.config, scope),
         )  # fmt: skip
         self.supervisor = Supervisor(
             self.programs,
@@ -229,7 +233,8 @@ class _Building:
         prompts = prompt.Prompts(await asyncio.to_thread(prompt.sections))
         parts = Parts(
             self.paths, self.env, self.live, self.clock, self.sessions, self.models, self.pipeline, self.supervisor,
-            prompts, self.news, lambda _: self.calls, self.options.workspace,
+            prompts, self.news, lambda errand: Door(errand, self.calls.ask), self.options.workspace,
+            lambda key, run_id: kin.family(self.subagents, key, run_id),
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)
@@ -242,8 +247,9 @@ class _Building:
         self.stack.push_async_callback(runs.close)
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
+        kin.bound(self.subagents, assembler, runs)
             self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
-            self.approvals,
+            self.approvals, self.subagents,
         )  # fmt: skip
 
 

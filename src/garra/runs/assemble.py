@@ -41,6 +41,7 @@ from garra.runs.marks import Readings, Watch
 from garra.runs.news import News
 from garra.runs.run import Run
 from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
+from garra.sdk.family import Family
 from garra.sdk.ports import Clock, Grants
 from garra.sdk.tool import Origin, ToolContext
 
@@ -62,6 +63,7 @@ class Parts:
     grants: Callable[[SessionKey], Grants]
     workspace: Path | None = None
 
+    family: Callable[[SessionKey, RunId], Family | None] = lambda _key, _run: None
 
 @dataclass(slots=True)
 class _Place:
@@ -100,7 +102,7 @@ class Assembler:
         zone_name = config.agents.defaults.time_zone or "UTC"
         stable = prompt.Stable(
             product="OpenClaw" if parts.paths.compat else "Garra",
-            shape=models[0].prompt,
+            shape="minimal" if turn.origin == "subagent" and models[0].prompt == "full" else models[0].prompt,
             tools=tuple(spec.name for spec in specs),
             workspace=str(place.folder),
             files=documents,
@@ -142,7 +144,7 @@ class Assembler:
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
         told = {spec.name for specs in offered.values() for spec in specs}
         tools = self._tools(watch, told, lambda: scope_of(run, asked[0])) if told else Tools()
-        quiet: Quiet = "group" if turn.place and turn.place.group else "never"
+        quiet: Quiet = "group" if turn.silent or (turn.place and turn.place.group) else "never"
         return Setup(transcript, models, ask, tools, limit, quiet)
 
     def _models(self, run: Run, session: Session, config: Config) -> tuple[Model, ...]:
@@ -246,8 +248,15 @@ class Assembler:
             config.agents.defaults.time_zone or "UTC",
             requester,
         )
+            family=parts.family(session_key, run_id),
 
     def _tools(self, watch: Watch, told: set[str], scope: Callable[[], Scope]) -> Tools:
+    def had(self, run: Run) -> tuple[str, ...]:
+        """The names of the tools that a run may really call, however they are told of."""
+        turn, trace = run.turn, run.trace
+        scope = Scope(run.agent_id, run.session_key, turn.origin, trace.provider, place=turn.place, model=trace.model)
+        return tuple(self.parts.pipeline.modes(scope))
+
         """What the loop may call, each through the one pipeline and by the rights of the model that calls.
 
         What a model was told by name only may be called by that name too.

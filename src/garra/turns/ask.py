@@ -136,6 +136,7 @@ def turn_of(spoken: Sequence[Spoken], route: Route, text: str, lane: lanes.Setti
         place=first.place,
         route=first.rights,
         marks=tuple(dict.fromkeys(mark for each in spoken for mark in each.marks)),
+        address=first.event.address,
         lane=lane,
     )
 
