@@ -108,7 +108,7 @@ def test_the_window_closes(tmp_path: Path) -> None:
     code = TOOL + "\nkept = []\ndef register(api):\n    kept.append(api)\n    api.tool(Hello())\n"
     extension(tmp_path / "ext", "keeps", code)
     made = registry(tmp_path / "ext", on("keeps"))
-    assert [tool.info.name for tool in made.tools()] == ["hello"]
+    assert [(tool.info.name, tool.info.source) for tool in made.tools()] == [("hello", "plugin")]
     module = sys.modules["garra_extension_keeps.plugin"]
     with pytest.raises(UserError, match="the register window is closed"):
         module.kept[0].tool(module.Hello())

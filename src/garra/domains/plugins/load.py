@@ -11,6 +11,7 @@ import inspect
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -35,7 +36,7 @@ class Window:
     """One plugin's register window (`sdk.plugin.PluginApi`): open while `register` runs, then closed for good."""
 
     def __init__(self, plugin: Plugin, config: Mapping[str, Any], ports: Mapping[str, Any]) -> None:
-        self.id, self.config = plugin.id, config
+        self.id, self.config, self._plugin = plugin.id, config, plugin
         self.tools: dict[str, Tool] = {}
         self.apis: dict[str, Api] = {}
         self.sandboxes: dict[str, Sandbox] = {}
@@ -43,7 +44,7 @@ class Window:
         self._open = True
 
     def tool(self, tool: Tool) -> None:
-        self._add(self.tools, tool.info.name, tool)
+        self._add(self.tools, tool.info.name, guest(self._plugin, tool))
 
     def api(self, api: Api) -> None:
         self._add(self.apis, api.family, api)
@@ -91,9 +92,20 @@ def build(plugin: Plugin, part: Part, ports: Mapping[str, Any]) -> Any:
     if missing:
         raise Broken(f"plugin {plugin.id} needs {', '.join(missing)}, which this host does not have")
     try:
-        return maker(**{name: ports[name] for name in plugin.manifest.needs})
+        made = maker(**{name: ports[name] for name in plugin.manifest.needs})
     except Exception as error:
         raise Broken(f"plugin {plugin.id} does not start: {type(error).__name__}: {error}") from error
+    return guest(plugin, made) if plugin.manifest.kind == "tool" else made
+
+
+def guest(plugin: Plugin, tool: Tool) -> Tool:
+    """A tool from outside the box is told as one, whatever it says of itself. Raises Broken where it cannot be."""
+    if plugin.origin != "bundled" and tool.info.source != "plugin":
+        try:
+            tool.info = replace(tool.info, source="plugin")
+        except AttributeError:
+            raise Broken(f'plugin {plugin.id}: its tool {tool.info.name} has to say source="plugin"') from None
+    return tool
 
 
 def channel(plugin: Plugin, part: Part, account: Account, ports: Ports) -> Channel:
