@@ -49,12 +49,13 @@ from garra.io.tasks import Tasks
 from garra.runs import ground, rights
 from garra.runs.assemble import Assembler, Parts
 from garra.runs.drive import Driver, said
+from garra.runs.errand import Door, Errand
 from garra.runs.gate import Gate
 from garra.runs.news import News
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
-from garra.sdk.ports import Via
 from garra.runs.subagents import Subagents
+from garra.sdk.ports import Via
 from garra.sdk.provider import Provider
 from garra.sdk.tool import Tool
 
@@ -91,10 +92,10 @@ class _Calls:
 
     ask_gateway: Any = None
 
-    async def ask(self, method: str, params: Mapping[str, Any]) -> Any:
+    async def ask(self, errand: Errand, method: str, params: Mapping[str, Any]) -> Any:
         if self.ask_gateway is None:
             raise UserError(f"{method} needs the gateway; start it with `garra gateway run`")
-        return await self.ask_gateway(method, params)
+        return await self.ask_gateway(errand, method, params)
 
 
 async def _find(paths: Paths, env: Environment, stack: AsyncExitStack) -> Found:
@@ -136,8 +137,8 @@ class House:
     http: GuardedHttp
     calls: _Calls
     approvals: Approvals
-    notices: list[str] = field(default_factory=list)
     subagents: Subagents
+    notices: list[str] = field(default_factory=list)
 
 
 def new_id() -> str:
@@ -185,8 +186,8 @@ class _Building:
         asking = approvals.Asking(self.db, self.clock, self.spawn, new_id, lambda: self.runs)
         self.approvals = approvals.made(asking, self.options.consent)
         await self.approvals.load()
-
         self.subagents = await kin.made(self.db, self.sessions, self.live, clock=self.clock, spawn=self.spawn)
+
     async def find_plugins(self) -> None:
         live = self.live
         self.programs = Programs()
@@ -244,10 +245,10 @@ class _Building:
         runs = self.runs = _runs(parts, assembler, self.spawn, first_pick, turnstile=turnstile)
         if turnstile is not None:
             runs.subscribe(turnstile.watching(self.spawn))
+        kin.bound(self.subagents, assembler, runs)
         self.stack.push_async_callback(runs.close)
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
-        kin.bound(self.subagents, assembler, runs)
             self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
             self.approvals, self.subagents,
         )  # fmt: skip

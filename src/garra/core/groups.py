@@ -44,7 +44,7 @@ class Group:
 @frozen
 class Place:
     """Where a turn was asked for, for the rights of its tools. `chat` is the group's id. `named`: the owner let this
-    person in by a list or a code; whom only a star let in is a guest, in a direct chat too.
+    person in by a list or a code; whom only a star let in is a guest, in a direct chat too. `owner`: it is an owner.
     """
 
     channel: str
@@ -56,6 +56,7 @@ class Place:
     named: bool = True
     parent: str = ""
     guild: str = ""
+    owner: bool = False
 
     @property
     def guest(self) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from inspect import isawaitable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 
-from garra.core.errors import UserError
+from garra.core.errors import Forbidden, UserError
 from garra.core.frames import reword
+from garra.gateway import errands
 from garra.gateway.host import Host
 from garra.gateway.method import READ, Registry, Reply, inside
 from garra.gateway.methods import (
@@ -40,6 +41,7 @@ from garra.gateway.methods import (
 )
 from garra.gateway.schema import emit
 from garra.gateway.server import Gateway
+from garra.runs.errand import Asking, Errand
 
 DOMAINS = (
     agent,
@@ -71,11 +73,17 @@ def of(gateway: Gateway) -> Registry:
     return Registry.of(*(domain.METHODS for domain in DOMAINS), *own)
 
 
-def caller(registry: Registry, host: Host) -> Callable[[str, Mapping[str, Any]], Awaitable[Any]]:
-    """How a tool asks the gateway: it may read, nothing else. Raises UserError as the method does."""
+def caller(registry: Registry, host: Host) -> Asking:
+    """How a tool asks the gateway: as the turn that it was called in. What is no errand the owner's own turns may read,
+    nobody else's. Raises UserError as the method does.
+    """
     asking = inside((READ,), "tool")
 
-    async def ask(method: str, params: Mapping[str, Any]) -> Any:
+    async def ask(errand: Errand, method: str, params: Mapping[str, Any]) -> Any:
+        if (known := errands.ALL.get(method)) is not None:
+            return await known(host, errand, params)
+        if errand.place is not None or errand.origin not in ("local", "operator"):
+            raise Forbidden(f"{method} is not for turns that come from a chat, a job or another agent")
         row = registry.pick(method, asking.who)
         try:
             parsed = msgspec.convert(dict(params), row.params) if row.params else dict(params)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
@@ -36,12 +36,13 @@ from garra.io.env import Environment
 from garra.io.files.root import Root
 from garra.runs import ground, rights
 from garra.runs.drive import Messages, Setup
+from garra.runs.errand import Errand, errand_of
 from garra.runs.history import Histories
 from garra.runs.marks import Readings, Watch
 from garra.runs.news import News
 from garra.runs.run import Run
-from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
 from garra.sdk.family import Family
+from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
 from garra.sdk.ports import Clock, Grants
 from garra.sdk.tool import Origin, ToolContext
 
@@ -60,10 +61,10 @@ class Parts:
     supervisor: Supervisor
     prompts: prompt.Prompts
     news: News
-    grants: Callable[[SessionKey], Grants]
+    grants: Callable[[Errand], Grants]
     workspace: Path | None = None
-
     family: Callable[[SessionKey, RunId], Family | None] = lambda _key, _run: None
+
 
 @dataclass(slots=True)
 class _Place:
@@ -229,11 +230,20 @@ class Assembler:
         await self._opened(agent_id)
 
     def context(
-        self, agent_id: AgentId, session_key: SessionKey, run_id: RunId, origin: Origin, *, requester: str = ""
+        self,
+        agent_id: AgentId,
+        session_key: SessionKey,
+        run_id: RunId,
+        origin: Origin,
+        *,
+        requester: str = "",
+        guest: bool = False,
     ) -> ToolContext:
         """Where a call happens, and what it may use. `requester` is who asked for it; empty for the owner himself."""
         parts, config = self.parts, self.parts.live.config
         place = self._place(agent_id, config)
+        whom = Whom(agent_id, session_key, origin, guest)
+        folder, files = self._seat(place, whom)
         behalf = Behalf(agent_id, run_id, requester)
         settings = exec_settings(config)
         return ToolContext(
@@ -241,22 +251,32 @@ class Assembler:
             session_key,
             run_id,
             origin,
-            Door(place.files, place.skills.folders, str(parts.paths.home)),
-            parts.supervisor.exec_for(session_key, str(place.folder), origin, settings, behalf=behalf),
+            Door(files, place.skills.folders, str(parts.paths.home)),
+            parts.supervisor.exec_for(
+                session_key, folder, origin, settings, behalf=behalf, fence=fences.of(config, parts.paths, whom)
+            ),
             parts.clock,
-            parts.grants(session_key),
+            parts.grants(Errand(session_key, agent_id, run_id, origin)),
             config.agents.defaults.time_zone or "UTC",
             requester,
-        )
             family=parts.family(session_key, run_id),
+        )
 
-    def _tools(self, watch: Watch, told: set[str], scope: Callable[[], Scope]) -> Tools:
+    def _seat(self, place: _Place, whom: Whom) -> tuple[str, Root]:
+        """The folder that a session works in, and its door: a folder of its own where the workspace is not for it."""
+        apart = fences.folder(self.parts.live.config, self.parts.paths, whom)
+        if apart is None:
+            return str(place.folder), place.files
+        atomic.folder(apart)
+        return str(apart), Root(str(apart), self.parts.paths.private)
+
     def had(self, run: Run) -> tuple[str, ...]:
         """The names of the tools that a run may really call, however they are told of."""
         turn, trace = run.turn, run.trace
         scope = Scope(run.agent_id, run.session_key, turn.origin, trace.provider, place=turn.place, model=trace.model)
         return tuple(self.parts.pipeline.modes(scope))
 
+    def _tools(self, watch: Watch, told: set[str], scope: Callable[[], Scope]) -> Tools:
         """What the loop may call, each through the one pipeline and by the rights of the model that calls.
 
         What a model was told by name only may be called by that name too.
@@ -270,6 +290,7 @@ class Assembler:
             return result
 
         modes = parts.pipeline.modes(scope())
+        context = replace(context, grants=parts.grants(errand_of(run, tuple(modes))))
         names = {*told, *modes} if toolsearch.CALL in told else told
         infos = [parts.pipeline.info(name) for name in names]
         hidden = frozenset(info.name for info in infos if info is not None and info.hidden)
@@ -293,8 +314,9 @@ def scope_of(run: Run, model: Model) -> Scope:
     """For whom tools are looked up in this run."""
     turn = run.turn
     return Scope(
-        run.agent_id, run.session_key, turn.origin, model.provider, model.api, place=turn.place, model=model.id
-    )
+        run.agent_id, run.session_key, turn.origin, model.provider, model.api, place=turn.place, model=model.id,
+        inherited=turn.inherited,
+    )  # fmt: skip
 
 
 def exec_settings(config: Config) -> Settings:

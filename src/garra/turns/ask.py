@@ -65,6 +65,7 @@ class Spoken:
             who.named,
             address.parent,
             address.guild,
+            who.owner,
         )
 
     @property
@@ -73,7 +74,8 @@ class Spoken:
         address, place = self.event.address, self.place
         near = groups.rules(self.judged.account.raw, address.chat, address.thread, address.parent, guild=address.guild)
         tools = repr(groups.tools(near, place)) if place.guest else ""
-        where = (address.channel, address.account, address.chat, address.thread)
+        row = groups.sender_key(self.judged.account.senders, place) or ""
+        where = (address.channel, address.account, address.chat, address.thread, row)
         return "\x1f".join((*where, tools, self.model or "", self.thinking or ""))
 
     @property
@@ -134,9 +136,9 @@ def turn_of(spoken: Sequence[Spoken], route: Route, text: str, lane: lanes.Setti
         meta={"provenance": provenance(spoken) if begins else {"kind": "broadcast", "round": number}},
         extra_system=intro(first),
         place=first.place,
+        address=first.event.address,
         route=first.rights,
         marks=tuple(dict.fromkeys(mark for each in spoken for mark in each.marks)),
-        address=first.event.address,
         lane=lane,
     )
 

@@ -1,4 +1,4 @@
-"""The conversations of this gateway that the caller may see: from a chat only its own."""
+"""The conversations that the turn may see: from a chat its own, and what it started."""
 
 from __future__ import annotations
 
@@ -19,24 +19,29 @@ class SessionsList:
         "List conversations, newest first.",
         {
             "type": "object",
-            "properties": {"limit": {"type": "integer", "minimum": 1}, "search": {"type": "string"}},
+            "properties": {
+                "limit": {"type": "integer", "minimum": 1},
+                "offset": {"type": "integer", "minimum": 0},
+                "search": {"type": "string"},
+                "agentId": {"type": "string"},
+                "activeMinutes": {"type": "integer", "minimum": 1},
+            },
             "additionalProperties": False,
         },
         source="openclaw",
         groups=("group:sessions",),
+        declared=True,
     )
 
     async def execute(self, call: Call, _: Update) -> Result:
-        asked = {"limit": min(call.arguments.get("limit", MOST), MOST)}
-        search = {"search": call.arguments["search"]} if call.arguments.get("search") else {}
-        answer = await call.context.grants.ask("sessions.list", {**asked, **search})
-        here = call.context
-        seen = [s for s in answer.get("sessions", ()) if here.origin != "channel" or s.get("key") == here.session_key]
-        rows = [row(session) for session in seen]
-        lines = [f"{r['key']} {r['label']}".rstrip() for r in rows]
-        return Result.of("\n".join(lines) or "No session.", {"count": len(rows), "sessions": rows})
+        asked = {**call.arguments, "limit": min(call.arguments.get("limit", MOST), MOST)}
+        answer = await call.context.grants.ask("sessions.list", asked)
+        lines = [_line(row) for row in answer["sessions"]]
+        if answer.get("hasMore"):
+            lines.append(f"(more: offset {answer['nextOffset']})")
+        return Result.of("\n".join(lines) or "No session.", answer)
 
 
-def row(session: Mapping[str, Any]) -> dict[str, Any]:
-    label = session.get("label") or session.get("displayName") or session.get("derivedTitle") or ""
-    return {"key": session.get("key"), "label": label, "updatedAt": session.get("updatedAt")}
+def _line(row: Mapping[str, Any]) -> str:
+    busy = " (at work)" if row.get("running") else ""
+    return f"{row['key']}{busy} {row.get('label', '')}".rstrip()

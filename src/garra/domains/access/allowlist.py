@@ -27,7 +27,9 @@ _GROUP: Mapping[str, GroupPolicy] = {"open": "open", "disabled": "disabled"}
 
 @frozen
 class Account:
-    """One account's rules. `raw` is what the file says of it, `policy` has nobody paired, `loop` holds between bots."""
+    """One account's rules. `raw` is what the file says of it, `policy` has nobody paired, `loop` holds between bots,
+    `senders` are the keys of every `toolsBySender` that holds for all chats.
+    """
 
     channel: str
     id: str
@@ -35,6 +37,7 @@ class Account:
     policy: Policy
     loop: loops.Settings
     groups_raw: Mapping[str, Any]
+    senders: frozenset[str] = frozenset()
 
     def people(self, entries: Any) -> People:
         """A list of ids, as this account reads it."""
@@ -93,7 +96,9 @@ def read(config: Config, channel: str, account: str) -> Account:
         recorded=raw.get("contextVisibility") == "all",
     )
     _warn(raw, channel, account)
-    return Account(channel, account, raw, policy, _loop(raw), access_groups)
+    tools = (config.tools, *(agent.tools for agent in config.agents.list))
+    senders = frozenset(key for each in tools if each is not None for key in each.tools_by_sender)
+    return Account(channel, account, raw, policy, _loop(raw), access_groups, senders)
 
 
 def _warn(raw: Mapping[str, Any], channel: str, account: str) -> None:

@@ -270,7 +270,7 @@ class Sessions:
     async def search(
         self, text: str, *, agent_id: str | None = None, limit: int = 20, keep: Callable[[Session], bool] | None = None
     ) -> tuple[Hit, ...]:
-        """Messages that hold `text`, in whichever case, those of the newest sessions first; of `keep`'s sessions alone."""
+        """Messages that hold `text`, in whichever case, of the newest sessions first, of those that `keep` picks."""
         await self.open()
         page = await self._registry.page(Query(agent_id=agent_id, archived=None, limit=reading.SEARCHED))
         kept = page.sessions if keep is None else tuple(each for each in page.sessions if keep(each))
