@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from garra.core.approvals import Approval, Question, Source, shown
@@ -32,13 +32,17 @@ class Found(Protocol):
 
 @frozen
 class Asking:
-    """What the house has for them; `runs` is asked once a question comes, and not before."""
+    """What the house has for them; `runs` is asked once a question comes, and not before. `review` looks at a question
+    before people do; `days` end what an `allow-always` lets pass, None: nothing does.
+    """
 
     db: Database
     clock: Clock
     spawn: Spawn
     new_id: Callable[[], str]
     runs: Callable[[], Found]
+    review: Callable[[Question], Awaitable[str]] | None = None
+    days: Callable[[], int | None] = lambda: None
 
 
 def made(asking: Asking, consent: Consent | None) -> Approvals:
@@ -51,6 +55,8 @@ def made(asking: Asking, consent: Consent | None) -> Approvals:
         asking.spawn,
         asking.new_id,
         lambda question: source_of(question, asking.runs()),
+        asking.review,
+        asking.days,
     )
     found = Approvals(ports)
     if consent is not None:

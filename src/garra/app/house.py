@@ -53,6 +53,7 @@ from garra.runs.errand import Door, Errand
 from garra.runs.gate import Gate
 from garra.runs.news import News
 from garra.runs.run import Run, Turn
+from garra.runs.review import Reviewer
 from garra.runs.runner import Ports, Runs
 from garra.runs.subagents import Subagents
 from garra.sdk.ports import Via
@@ -183,7 +184,10 @@ class _Building:
         self.sessions = Sessions(self.db, self.paths.agents, self.clock, new_id)
         await self.sessions.open()
         self.stack.push_async_callback(self.sessions.close)
-        asking = approvals.Asking(self.db, self.clock, self.spawn, new_id, lambda: self.runs)
+        asking = approvals.Asking(
+            self.db, self.clock, self.spawn, new_id, lambda: self.runs, lambda question: self.reviewer(question),
+            lambda: self.live.config.tools.exec.grant_expiry_days,
+        )  # fmt: skip
         self.approvals = approvals.made(asking, self.options.consent)
         await self.approvals.load()
         self.subagents = await kin.made(self.db, self.sessions, self.live, clock=self.clock, spawn=self.spawn)
@@ -207,6 +211,7 @@ class _Building:
 
     async def gather_tools(self) -> None:
         live = self.live
+        self.reviewer = Reviewer(self.models, lambda: live.config, self.clock)
         tools = _Brought(self.plugins, self.models, await asyncio.to_thread(self.plugins.tools))
         self.stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, self.paths, self.spawn)))
         gate = Gate(self.approvals, lambda name: next((tool for tool in tools.now if tool.info.name == name), None))

@@ -19,10 +19,26 @@ class ToolPolicy(Section):
 
 
 class ExecTool(OpenSection):
-    """How programs are run: where, what needs a person's yes, for how long (seconds)."""
+class Reviewer(OpenSection):
+    """A model that looks at a command before a person is asked (`mode` auto); it may refuse it, and no more.
+
+    `model` is `provider/model`, the agent's own where none is named. It has `timeout_ms`.
+    """
+
+    model: str = ""
+    timeout_ms: int = Field(30_000, ge=1_000, le=600_000)
+    thinking: str = ""
+
+
+    """How programs are run: where, what needs a person's yes, for how long (seconds).
+
+    `mode` says security and ask in one word; where they are set too, the stricter of each holds. `grant_expiry_days`
+    ends what an `allow-always` lets pass.
+    """
 
     host: Annotated[Literal["auto", "sandbox", "gateway", "node"], Closed("sandbox")] = "auto"
     security: Annotated[Literal["deny", "allowlist", "full"] | None, Closed("deny")] = None
+    mode: Annotated[Literal["deny", "allowlist", "ask", "auto", "full"] | None, Closed("deny")] = None
     ask: Annotated[Literal["off", "on-miss", "always"] | None, Closed("always")] = None
     node: str = ""
     timeout_sec: float = Field(1_800.0, gt=0)
@@ -31,6 +47,8 @@ class ExecTool(OpenSection):
     safe_bins: tuple[str, ...] = ()
     notify_on_exit: bool = True
 
+    reviewer: Reviewer = part(Reviewer)
+    grant_expiry_days: int | None = Field(None, ge=1, le=3_650)
 
 class FsTool(Section):
     """Whether file tools stay below the workspace."""

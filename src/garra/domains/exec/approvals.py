@@ -95,7 +95,7 @@ class Decision:
 @frozen
 class Ports:
     """`source` says where a question's turn was asked for. `review` looks at a question before people do: what it says
-    against it ends it, nothing passes it on.
+    against it ends it, nothing passes it on. `days` end what an `allow-always` lets pass where its giver names none.
     """
 
     docket: Docket
@@ -106,6 +106,7 @@ class Ports:
     new_id: Callable[[], str]
     source: Callable[[Question], Source] = lambda _: Source()
     review: Callable[[Question], Awaitable[str]] | None = None
+    days: Callable[[], int | None] = lambda: None
 
 
 class Approvals:
@@ -273,7 +274,7 @@ class Approvals:
         """Answer one, as somebody who may. Raises NotFound, or Conflict with what it is instead of open."""
         found = await self.find(name)
         event = Decided(verdict.choice, verdict.by, self._ports.clock.now_ms(), verdict.reason)
-        ended, effects = await self._move(found.id, event, verdict.days)
+        ended, effects = await self._move(found.id, event, verdict.days or self._ports.days() or 0)
         for effect in effects:
             if isinstance(effect, Refused):
                 raise Conflict(effect.words, details={"reason": REASONS[effect.reason]})
