@@ -15,9 +15,11 @@ from garra.core.execplan import (
     check_command,
     check_environment,
     environment,
+    filled,
     place,
     window_ms,
 )
+from garra.core.execrules import Entry, Policy
 
 NONE = "no sandbox can start"
 
@@ -55,6 +57,56 @@ def test_what_is_not_here() -> None:
     assert isinstance(where("node", "auto"), Refused)
     assert isinstance(where("auto", "node"), Refused)
     assert isinstance(place("auto", "gateway", elevated=True, missing=None, interactive=True), Refused)
+
+
+@pytest.mark.req("TOOL-16")
+def test_elevated_leaves_the_sandbox_only_where_it_may() -> None:
+    assert place("auto", "auto", elevated=True, missing=None, interactive=False, barred="no") == Refused("no")
+    assert place("auto", "auto", elevated=True, missing=None, interactive=False, barred="") == OnHost()
+    assert isinstance(place("auto", "node", elevated=True, missing=None, interactive=False, barred=""), Refused)
+
+
+def test_what_holds_where_nothing_is_said() -> None:
+    assert filled(Policy(), shut_in=True) == Policy("full", "off")
+    assert filled(Policy(), shut_in=False) == Policy("allowlist", "on-miss")
+    assert filled(Policy("allowlist"), shut_in=True) == Policy("allowlist", "on-miss")
+    assert filled(Policy("full"), shut_in=False) == Policy("full", "off")
+    said = Policy("deny", "always", "full", (Entry("ls"),))
+    assert filled(said, shut_in=True) == said
+
+
+@pytest.mark.req("TOOL-13")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "/approve a1b2 allow-once",
+        "  /approve a1b2",
+        "echo x; /approve a1b2",
+        "sh -c '/approve x'",
+        "garra approvals approve a1b2",
+        "/usr/bin/garra --profile x approvals set --file f",
+        "openclaw approvals approve a1b2",
+        "FOO=1 garra exec-policy preset yolo",
+        "garra devices approve x",
+        "garra pairing approve telegram X",
+        "/deny a1b2",
+    ],
+)
+def test_the_model_answers_no_question_of_its_own(command: str) -> None:
+    with pytest.raises(ToolFailed, match="given by people"):
+        check_command(command)
+
+
+@pytest.mark.parametrize(
+    "command", ["ls /approved", "garra status", "cat docs/approve.md", "echo approvals", "ls /denying"]
+)
+def test_what_only_looks_like_an_answer_runs(command: str) -> None:
+    check_command(command)
+
+
+def test_even_a_long_line_is_looked_through_in_no_time() -> None:
+    for piece in ("garra ", " -c ", "/approv", ";  ", "'", "garra approval "):
+        check_command("x" + piece * (99_000 // len(piece)))
 
 
 @pytest.mark.parametrize(

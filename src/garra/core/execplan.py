@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import field
+from typing import Any, Final, Literal
 
 from garra.core.errors import ToolFailed
+from garra.core.execrules import Policy
 from garra.core.value import frozen
 
 Host = Literal["auto", "sandbox", "gateway", "node"]
@@ -15,6 +17,7 @@ MAX_COMMAND = 100_000
 """Bytes: the kernel takes no more than 131,072 in one argument."""
 MAX_ENVIRONMENT = 32_768
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+NO_ELEVATED = "elevated is not enabled here. Leave it out."
 
 
 @frozen
@@ -26,6 +29,10 @@ class Settings:
 
     `guarded` are the files and folders (these end in /) of the workspace that a command in a sandbox cannot change:
     set for a turn that has read text from outside. `asks`: then no command of it counts as shut in.
+
+    `policy` is what the configuration says of security and of asking. `safe_bins` are the filters that need no entry
+    (None: the usual ones), `safe_folders` where they may lie besides, `safe_profiles` those of the owner's own, as they
+    stand in the configuration. `barred` says why this turn may not leave the sandbox by `elevated`; empty where it may.
     """
 
     host: Host = "auto"
@@ -36,6 +43,11 @@ class Settings:
     path: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
     asks: bool = False
+    policy: Policy = Policy()
+    safe_bins: tuple[str, ...] | None = None
+    safe_folders: tuple[str, ...] = ()
+    safe_profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    barred: str = NO_ELEVATED
 
 
 @frozen
@@ -66,19 +78,27 @@ Place = InSandbox | OnHost | AskOwner | Refused
 
 NO_GATEWAY = "host=gateway is the owner's to allow: tools.exec.host in the configuration. Leave host out."
 NO_NODE = "host=node: no node is connected that runs commands."
-NO_ELEVATED = "elevated is not enabled here. Leave it out."
 
 
-def place(asked: Host, configured: Host, *, elevated: bool, missing: str | None, interactive: bool) -> Place:
+def place(
+    asked: Host,
+    configured: Host,
+    *,
+    elevated: bool,
+    missing: str | None,
+    interactive: bool,
+    barred: str = NO_ELEVATED,
+) -> Place:
     """Where a command runs.
 
     `asked` is the call's word and never widens `configured`, the owner's. `missing` says why no sandbox can start,
-    with the remedy; None when one can. `interactive` is true where the owner sits at a terminal.
+    with the remedy; None when one can. `interactive` is true where the owner sits at a terminal. `elevated` asks for
+    the machine itself; `barred` says why that may not be, and is empty where it may.
     """
-    if elevated:
-        return Refused(NO_ELEVATED)
     if "node" in {asked, configured}:
         return Refused(NO_NODE)
+    if elevated:
+        return Refused(barred) if barred else OnHost()
     if configured == "gateway" and asked != "sandbox":
         return OnHost()
     if asked == "gateway":
@@ -129,12 +149,35 @@ def check_environment(env: Mapping[str, str]) -> None:
         raise ToolFailed(f"env: {size} bytes, more than {MAX_ENVIRONMENT}")
 
 
+_ANSWERS: Final = re.compile(
+    r"""(?:^|[;&|(`{\n]|\s-\w{0,5}c\s{1,9}['"]?)\s{0,99}/(?:approve|deny)(?![\w./-])
+      | \b(?:garra|openclaw|clawdbot)(?:\.mjs)?['"]?\s(?:[^;&|\n]{0,200}\s)?['"]?
+        (?:approvals|exec-policy|(?:pairing|devices)['"]?\s{1,9}['"]?approve)\b""",
+    re.X,
+)
+NOT_YOURS = (
+    "No command was run: approvals are given by people. Show the person the `Reply with:` line that you were told, "
+    "word for word; he answers in the chat, in a client, or at his own terminal."
+)
+
+
+def filled(said: Policy, *, shut_in: bool) -> Policy:
+    """A policy with nothing left open. Where nothing was said, all runs that is shut in (`shut_in`, or where the person
+    at the terminal has just said that commands may run there); on the machine itself what is not allowed is asked.
+    """
+    security = said.security or ("full" if shut_in else "allowlist")
+    ask = said.ask or ("off" if security == "full" else "on-miss")
+    return Policy(security, ask, said.fallback, said.allowlist)
+
+
 def check_command(command: str) -> None:
-    """Raises ToolFailed for what cannot be handed to a shell as one argument."""
+    """Raises ToolFailed for what cannot be handed to a shell as one argument, and for what is a person's to say."""
     if not command.strip():
         raise ToolFailed("command: it is empty")
     if "\0" in command:
         raise ToolFailed("command: it holds a NUL character")
+    if _ANSWERS.search(command):
+        raise ToolFailed(NOT_YOURS, details={"kind": "refused"})
     try:
         size = len(command.encode())
     except UnicodeEncodeError:

@@ -16,6 +16,7 @@ from garra.builtin.tools.read import Read
 from garra.builtin.tools.sessions_list import SessionsList
 from garra.builtin.tools.write import Write
 from garra.core.execplan import Settings
+from garra.core.execrules import Policy
 from garra.sdk.tool import Tool
 from tests.builtin.tools.place import Place, opened
 
@@ -31,5 +32,5 @@ def tools() -> tuple[Tool, ...]:
 async def place(tmp_path: Path, tools: tuple[Tool, ...]) -> AsyncIterator[Place]:
     root = tmp_path / "work"
     root.mkdir()
-    async with opened(root, tools, Settings(host="gateway")) as made:
+    async with opened(root, tools, Settings(host="gateway", policy=Policy("full", "off"))) as made:
         yield made

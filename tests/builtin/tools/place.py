@@ -10,7 +10,8 @@ from typing import Any
 from garra.core.execplan import Settings
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import ToolCall, ToolResult
-from garra.domains.exec.supervisor import Host, Supervisor
+from garra.domains.exec.planning import Host
+from garra.domains.exec.supervisor import Supervisor
 from garra.domains.tools.pipeline import Pipeline
 from garra.io.clock import SystemClock
 from garra.io.files.root import Root

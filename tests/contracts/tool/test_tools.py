@@ -22,6 +22,7 @@ from garra.builtin.tools.read import Read
 from garra.builtin.tools.sessions_list import SessionsList
 from garra.builtin.tools.write import Write
 from garra.core.execplan import Settings
+from garra.core.execrules import Policy
 from garra.core.schema import clean, faults
 from garra.sdk.tool import Tool
 from tests.builtin.tools.place import Place, opened
@@ -55,7 +56,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     (root / "leaf").symlink_to(outside / "secret")
     (root / "parent").symlink_to(outside)
     os.link(outside / "secret", root / "hard")
-    async with opened(root, TOOLS, Settings(host="gateway")) as made:
+    async with opened(root, TOOLS, Settings(host="gateway", policy=Policy("full", "off"))) as made:
         yield made
 
 

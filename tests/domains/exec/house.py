@@ -9,9 +9,11 @@ from pathlib import Path
 
 from garra.builtin.sandbox.bwrap.sandbox import Bubblewrap
 from garra.core.execplan import Settings
+from garra.core.execrules import Policy
 from garra.core.ids import SessionKey
 from garra.domains.exec.boxes import probe_by
-from garra.domains.exec.supervisor import Commands, Consent, Host, Supervisor
+from garra.domains.exec.planning import Host
+from garra.domains.exec.supervisor import Commands, Consent, Supervisor
 from garra.io.clock import SystemClock
 from garra.io.process.door import Programs
 from garra.io.tasks import Tasks
@@ -20,7 +22,8 @@ from garra.sdk.sandbox import Availability, Plan, Sandbox, Wrapped
 from garra.sdk.tool import Origin
 
 MAIN, OTHER = SessionKey("agent:main:main"), SessionKey("agent:main:other")
-ON_HOST, SHUT_IN = Settings(host="gateway"), Settings()
+FREE = Policy("full", "off")
+ON_HOST, SHUT_IN = Settings(host="gateway", policy=FREE), Settings()
 
 
 class NoBox:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from garra.core.errors import ToolFailed
 from garra.core.execplan import Settings
 from garra.core.ids import SessionKey
 from garra.domains.exec.boxes import probe_by
-from garra.domains.exec.supervisor import KEPT, Host
+from garra.domains.exec.planning import Host
+from garra.domains.exec.supervisor import KEPT
 from garra.sdk.ports import Launch
 from garra.sdk.sandbox import Availability
 from tests.domains.exec.house import MAIN, ON_HOST, OTHER, House, NoBox, silent
@@ -183,7 +185,7 @@ async def test_talking_to_a_program(house: House) -> None:
 async def test_who_hears_of_the_end(house: House) -> None:
     supervisor = house.supervisor([])
     told = house.commands(supervisor, ON_HOST)
-    quiet = house.commands(supervisor, Settings(host="gateway", notify=False))
+    quiet = house.commands(supervisor, replace(ON_HOST, notify=False))
     for commands in (told, quiet):
         ran = await commands.run(Launch("echo bye", background=True), silent)
         assert ran.session

@@ -49,7 +49,7 @@ class ExecTool:
         return () if await call.context.exec.shut_in(launch(call.arguments)) else self.info.effects
 
     async def execute(self, call: Call, update: Update) -> Result:
-        ran = await call.context.exec.run(launch(call.arguments), update)
+        ran = await call.context.exec.run(launch(call.arguments, call.id), update)
         if ran.status == "running":
             return Result.of(
                 f"{ran.output}\n\nStill running in the background (session {ran.session}). "
@@ -64,7 +64,7 @@ class ExecTool:
         raise ToolFailed(f"{ran.output.rstrip()}\n\n{why(ran)}".lstrip(), details=told)
 
 
-def launch(asked: Mapping[str, Any]) -> Launch:
+def launch(asked: Mapping[str, Any], call_id: str = "") -> Launch:
     return Launch(
         asked["command"],
         workdir=asked.get("workdir", ""),
@@ -75,6 +75,7 @@ def launch(asked: Mapping[str, Any]) -> Launch:
         pty=asked.get("pty", False),
         host=asked.get("host", "auto"),
         elevated=asked.get("elevated", False),
+        call_id=call_id,
     )
 
 

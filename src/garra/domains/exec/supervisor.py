@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from garra.core import execplan
+from garra.core import execplan, fence
 from garra.core.errors import ToolFailed, Unavailable
 from garra.core.execplan import Settings
+from garra.core.execrules import Rules
+from garra.core.fence import CLOSE, Fence
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.value import frozen
-from garra.domains.exec import guard
+from garra.domains.exec import fenced, guard
 from garra.domains.exec.boxes import Boxes
-from garra.domains.exec.job import Facts, Job
+from garra.domains.exec.egress import Asked, Egress
+from garra.domains.exec.errand import Errand, Settled, settled
+from garra.domains.exec.job import After, Facts, Job
 from garra.domains.exec.matching import match
+from garra.domains.exec.planning import LIMITS, Ground
+from garra.domains.exec.planning import Host as Host
 from garra.io.process.child import Child
-from garra.io.process.door import Limits, Programs, Start
+from garra.io.process.door import Programs, Start
 from garra.sdk.ports import Asker, Clock, Hit, Launch, Ran, Spawn
 from garra.sdk.sandbox import Plan, Sandbox, Wrapped
 from garra.sdk.tool import Origin
@@ -31,26 +37,23 @@ KEPT, KEPT_S = 50, 1_800.0
 MAX_RUNNING = 64
 """Background commands of one session that may run at once."""
 TERMINAL = (40, 120)
-LIMITS = Limits()
-SHELLS = ("/bin/bash", "/usr/bin/bash", "/run/current-system/sw/bin/bash", "/bin/sh")
 
 Consent = Callable[[SessionKey, str], Awaitable[bool]]
 Notice = Callable[[SessionKey, Ran], None]
 WHETHER = "May commands run on this machine itself while this window is open?"
 
 
+NO_HOST = Host()
+
+
 @frozen
-class Host:
-    """The machine: what commands on it are given (the owner's home, where programs are), and the `private` places of
-    the gateway's own that no command in a sandbox may see.
+class Place:
+    """Where a command runs: in `sandbox`, or on the machine itself. `consented`: the person at the terminal, who has
+    just been asked, lets commands run there.
     """
 
-    home: str = "/"
-    path: tuple[str, ...] = ()
-    private: tuple[str, ...] = ()
-
-
-NO_HOST = Host()
+    sandbox: Sandbox | None
+    consented: bool = False
 
 
 @frozen
@@ -70,7 +73,8 @@ class Supervisor:
 
     `consent` asks the owner at a terminal, once, whether commands may run without a sandbox; None where nobody sits.
     `notice` hears of each background command that ended by itself. `asker`, set before the first command, asks a person
-    about one; where there is none, what is to be asked is refused.
+    about one; where there is none, what is to be asked is refused. `rules`, set like it, gives what the document of
+    approvals says now, `egress` makes the ways out of sandboxes; without it none has one.
     """
 
     def __init__(
@@ -89,6 +93,8 @@ class Supervisor:
         self.boxes = Boxes(sandboxes, clock)
         self.host = host
         self.asker: Asker | None = None
+        self.rules: Callable[[], Rules] = Rules
+        self.egress: Egress | None = None
         self.notice = notice
         self._new_id = new_id
         self._consent = consent
@@ -97,10 +103,17 @@ class Supervisor:
         self._jobs: dict[SessionKey, dict[str, Job]] = {}
 
     def exec_for(
-        self, session_key: SessionKey, workspace: str, origin: Origin, settings: Settings, *, behalf: Behalf = NO_ONE
+        self,
+        session_key: SessionKey,
+        workspace: str,
+        origin: Origin,
+        settings: Settings,
+        *,
+        behalf: Behalf = NO_ONE,
+        fence: Fence = CLOSE,
     ) -> Commands:
         """The commands of one session, as `sdk.ports.Exec`."""
-        return Commands(self, session_key, workspace, origin, settings, behalf)
+        return Commands(self, session_key, workspace, origin, settings, behalf, fence)
 
     def jobs(self, session_key: SessionKey) -> dict[str, Job]:
         """What a session runs and remembers, oldest first."""
@@ -153,6 +166,7 @@ class Commands:
     origin: Origin
     settings: Settings
     behalf: Behalf = NO_ONE
+    fence: Fence = CLOSE
 
     async def run(self, launch: Launch, update: Callable[[str], None]) -> Ran:
         execplan.check_command(launch.command)
@@ -162,8 +176,10 @@ class Commands:
             raise ToolFailed(
                 f"{MAX_RUNNING} commands of this session are running; end some with the process tool first"
             )
-        sandbox = await self._sandbox(launch)
-        plan = await asyncio.to_thread(self._plan, launch, shut_in=sandbox is not None)
+        where = await self._place(launch)
+        sandbox = where.sandbox
+        settled = await self._settled(launch, where)
+        plan = replace(settled.plan, argv=settled.argv)
         if plan.closed and sandbox and not sandbox.hides:
             raise ToolFailed(
                 f"No command was run: the gateway's own {plan.closed[0]} lies in the workspace {plan.workspace}, and "
@@ -171,7 +187,7 @@ class Commands:
             )
         if sandbox is not None and sandbox.hides and self.settings.guarded:
             plan = replace(plan, fixed=await asyncio.to_thread(guard.fixed, plan.workspace, self.settings.guarded))
-        child = await self._start(plan, sandbox, background=launch.background)
+        child, after = await self._begin(plan, sandbox, launch, settled.same)
         timeout_s = self.settings.timeout_s if launch.timeout_s is None else launch.timeout_s
         facts = Facts(
             self.supervisor.new_id(self.session_key),
@@ -180,13 +196,13 @@ class Commands:
             timeout_s,
             bool(plan.fixed) and not plan.network,
         )
-        job = Job(facts, child, self.supervisor.clock)
+        job = Job(facts, child, self.supervisor.clock, after)
         jobs[facts.id] = job
         job.start(self.supervisor.spawn, update)
         return await self._attend(job)
 
-    async def _sandbox(self, launch: Launch) -> Sandbox | None:
-        """The sandbox to run in; None for the machine itself. Raises ToolFailed when it may not run."""
+    async def _place(self, launch: Launch) -> Place:
+        """Where it runs. Raises ToolFailed when it may not run at all."""
         chosen = await self.supervisor.boxes.choose()
         where = execplan.place(
             launch.host,
@@ -194,57 +210,51 @@ class Commands:
             elevated=launch.elevated,
             missing=None if chosen.sandbox else chosen.missing,
             interactive=self.origin == "local",
+            barred=self.settings.barred,
         )
         match where:
             case execplan.InSandbox():
-                return chosen.sandbox
+                return Place(chosen.sandbox)
             case execplan.OnHost():
-                return None
+                return Place(None)
             case execplan.AskOwner(reason):
                 if await self.supervisor.allowed(self.session_key, reason):
-                    return None
+                    return Place(None, consented=True)
                 raise ToolFailed(f"No command was run: {reason}", details={"kind": "no-sandbox"})
             case execplan.Refused(reason):
                 raise ToolFailed(reason, details={"kind": "refused"})
 
-    def _plan(self, launch: Launch, *, shut_in: bool) -> Plan:
-        """The command as a plan: its real folders, the one to start in below the workspace when shut in. Blocks."""
-        root, asked = os.path.realpath(self.workspace), launch.workdir
-        if not os.path.isdir(root):  # noqa: PTH112
-            raise ToolFailed(f"the workspace {self.workspace} is gone")
-        if "\0" in asked or asked.startswith("~"):
-            raise ToolFailed(f"workdir: {asked!r} is no plain path; ~ is not expanded")
-        real = os.path.realpath(os.path.join(root, asked))  # noqa: PTH118
-        if shut_in and real != root and not real.startswith(root.rstrip("/") + "/"):
-            raise ToolFailed(f"workdir: {asked} is outside the workspace {root}")
-        if not os.path.isdir(real):  # noqa: PTH112
-            raise ToolFailed(f"workdir: {asked} is no folder")
-        shell = next((path for path in SHELLS if os.access(path, os.X_OK)), SHELLS[-1])
-        host = self.supervisor.host
-        lead = self.settings.path if shut_in else (*self.settings.path, *host.path)
-        env = execplan.environment(root if shut_in else host.home, launch.env, lead, terminal=launch.pty)
-        closed = tuple(self._closed(root)) if shut_in else ()
-        return Plan(
-            (shell, "-c", launch.command),
-            root,
-            real,
-            env,
-            self.settings.network,
-            launch.pty,
-            closed,
-            limits=LIMITS.named(),
-        )
+    async def _settled(self, launch: Launch, where: Place) -> Settled:
+        """The command as it was judged. Raises ToolFailed when it may not run."""
+        house, behalf = self.supervisor, self.behalf
+        errand = Errand(
+            launch, Ground(self.workspace, self.settings, house.host), house.rules, house.asker, house.clock.now_ms,
+            self.session_key, behalf.agent_id, behalf.run_id, behalf.requester, where.sandbox is not None,
+            where.consented,
+        )  # fmt: skip
+        return await settled(errand)
 
-    def _closed(self, root: str) -> Iterator[str]:
-        """The private places that lie in the workspace, where they really are. Blocks."""
-        lead, above = root.rstrip("/") + "/", "\0"
-        for real in sorted(os.path.realpath(place) for place in self.supervisor.host.private):
-            if real.startswith(lead) and not real.startswith(above) and os.path.exists(real):  # noqa: PTH110
-                folder = os.path.isdir(real)  # noqa: PTH112
-                above = f"{real}/" if folder else above
-                yield f"{real}/" if folder else real
+    async def _begin(self, plan: Plan, sandbox: Sandbox | None, launch: Launch, same: str) -> tuple[Child, After]:
+        """Start it within its fence, with its way out."""
+        if sandbox is None:
+            return await self._start(plan, None, background=launch.background, same=same), After()
+        plan = fenced.fenced(plan, self.fence, self.supervisor.new_id(self.session_key))
+        behalf, marked = self.behalf, bool(self.settings.guarded)
+        asked = Asked(behalf.agent_id, self.session_key, behalf.run_id, behalf.requester, launch.command, marked=marked)
+        way = fenced.passage(self.supervisor.egress, self.fence, sandbox, asked)
+        plan = fenced.through(plan, way)
+        try:
+            child = await self._start(plan, sandbox, background=launch.background, same=same)
+        except BaseException:
+            if way is not None:
+                await way.close()
+            raise
+        if way is not None:
+            way.begin()
+        undo = sandbox.wrap(plan).undo
+        return child, After(way, (lambda: self.supervisor.programs.run(Start(undo, "/"))) if undo else None)
 
-    async def _start(self, plan: Plan, sandbox: Sandbox | None, *, background: bool) -> Child:
+    async def _start(self, plan: Plan, sandbox: Sandbox | None, *, background: bool, same: str = "") -> Child:
         made = Wrapped(plan.argv, plan.env, plan.workdir, closed=False)
         if sandbox:
             made = sandbox.wrap(plan)
@@ -261,6 +271,8 @@ class Commands:
             wrapper=made.closed,
             limited=made.limited,
             limits=LIMITS,
+            fds=(plan.way_out.handover,) if plan.way_out else (),
+            same=same,
         )
         try:
             return await self.supervisor.programs.start(start)
@@ -278,6 +290,7 @@ class Commands:
         except asyncio.CancelledError:
             await asyncio.shield(self._drop(job))
             raise
+        await job.settle()
         self.supervisor.jobs(self.session_key).pop(job.facts.id, None)
         return job.whole()
 
@@ -349,13 +362,14 @@ class Commands:
         if isinstance(what, str):
             job = self.supervisor.jobs(self.session_key).get(what)
             return job is None or job.facts.shut_in
-        chosen = await self.supervisor.boxes.choose()
+        chosen = await self.supervisor.boxes.choose(self.fence.backend)
         where = execplan.place(
             what.host,
-            self.settings.host,
+            fence.host(self.settings.host, self.fence),
             elevated=what.elevated,
             missing=None if chosen.sandbox else chosen.missing,
             interactive=self.origin == "local",
+            barred=self.settings.barred,
         )
         if isinstance(where, execplan.Refused):
             return True

@@ -60,6 +60,7 @@ class Start:
     the program proper stands below one that sees to that itself, and that dies with us. `bare` starts a program of our
     own without limits. `limited` starts a wrapper that puts the limits on further inside: without our stub, which costs
     as much as the wrapper. It inherits the descriptors `fds`, by their numbers.
+    `same` is the identity of the file at `argv[0]` (`identity`): no other is run.
     """
 
     argv: tuple[str, ...]
@@ -74,6 +75,7 @@ class Start:
     bare: bool = False
     limited: bool = False
     fds: tuple[int, ...] = ()
+    same: str = ""
 
 
 @frozen
@@ -96,6 +98,8 @@ def command(start: Start) -> list[str]:
         options.append("tty")
     if "LC_CTYPE" not in start.env:
         options.append("nolocale")
+    if start.same:
+        options.append(f"same={start.same}")
     if start.keep:
         options.append("keep")
     return [PYTHON, "-I", "-S", compiled(STUB), *options, "--", *start.argv]

@@ -6,7 +6,8 @@ Every command pays for what stands here: `sys`, `os` and what is built into Pyth
 and `collections.abc` cost as much as the rest together.
 
 Options: `parent=PID` die with it · `born=PID` start only while it lives · `limit=NAME:VALUE` · `oom=SCORE` · `tty` take
-standard input as the terminal · `nolocale` pass on no LC_CTYPE · `keep` stay above the program, and at its end or ours
+standard input as the terminal · `nolocale` pass on no LC_CTYPE · `same=DEVICE:INODE:CHANGED:SIZE` be no program but
+that file · `keep` stay above the program, and at its end or ours
 end all it left behind, whatever group it moved to.
 """
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-SIGKILL, SIGTERM = 9, 15
+SIGKILL, SIGTERM, SIGPIPE, SIGXFSZ = 9, 15, 13, 25
 GRACE_S = 0.4
 CANNOT_RUN = 126
 
@@ -92,7 +93,22 @@ STEPS = {
 }
 
 
-def become(argv: Sequence[str]) -> NoReturn:
+def identity(path: str) -> str:
+    """The file that is at a path now; empty where there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - no pathlib here
+    except OSError:
+        return ""
+    return f"{found.st_dev}:{found.st_ino}:{found.st_ctime_ns}:{found.st_size}"
+
+
+def become(argv: Sequence[str], same: str = "") -> NoReturn:
+    signals: Any = __import__("_signal")  # built in
+    for number in (SIGPIPE, SIGXFSZ):  # Python has them ignored, and what is ignored stays so in the program
+        signals.signal(number, signals.SIG_DFL)
+    if same and identity(argv[0]) != same:
+        os.write(2, f"{argv[0]}: it is not the file it was when it was judged\n".encode(errors="replace"))
+        os._exit(CANNOT_RUN)
     try:
         os.execv(argv[0], list(argv))
     except OSError as error:
@@ -170,7 +186,7 @@ def _asked(_: int, __: FrameType | None) -> NoReturn:
     raise _Ended
 
 
-def keep(argv: Sequence[str]) -> NoReturn:
+def keep(argv: Sequence[str], same: str = "") -> NoReturn:
     """Run `argv` as a child and stay until all it started is gone; then end as it ended."""
     import signal  # noqa: PLC0415 - only here, and it costs
 
@@ -182,7 +198,7 @@ def keep(argv: Sequence[str]) -> NoReturn:
     if child == 0:
         prctl(PR_SET_PDEATHSIG, SIGKILL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, asked)
-        become(argv)
+        become(argv, same)
     for number in (signal.SIGINT, signal.SIGQUIT):  # keys of the terminal are for the program
         signal.signal(number, signal.SIG_IGN)
     for number in asked:
@@ -218,13 +234,16 @@ def leave(status: int) -> NoReturn:
 def main(args: Sequence[str]) -> NoReturn:
     split = args.index("--")
     options, argv = args[:split], args[split + 1 :]
+    same = ""
     for option in options:
         name, _, value = option.partition("=")
         if name in STEPS:
             STEPS[name](value)
+        elif name == "same":
+            same = value
     if "keep" in options:
-        keep(argv)
-    become(argv)
+        keep(argv, same)
+    become(argv, same)
 
 
 if __name__ == "__main__":
