@@ -18,7 +18,6 @@ class ToolPolicy(Section):
     deny: tuple[str, ...] = ()
 
 
-class ExecTool(OpenSection):
 class Reviewer(OpenSection):
     """A model that looks at a command before a person is asked (`mode` auto); it may refuse it, and no more.
 
@@ -30,6 +29,7 @@ class Reviewer(OpenSection):
     thinking: str = ""
 
 
+class ExecTool(OpenSection):
     """How programs are run: where, what needs a person's yes, for how long (seconds).
 
     `mode` says security and ask in one word; where they are set too, the stricter of each holds. `grant_expiry_days`
@@ -37,8 +37,8 @@ class Reviewer(OpenSection):
     """
 
     host: Annotated[Literal["auto", "sandbox", "gateway", "node"], Closed("sandbox")] = "auto"
-    security: Annotated[Literal["deny", "allowlist", "full"] | None, Closed("deny")] = None
     mode: Annotated[Literal["deny", "allowlist", "ask", "auto", "full"] | None, Closed("deny")] = None
+    security: Annotated[Literal["deny", "allowlist", "full"] | None, Closed("deny")] = None
     ask: Annotated[Literal["off", "on-miss", "always"] | None, Closed("always")] = None
     node: str = ""
     timeout_sec: float = Field(1_800.0, gt=0)
@@ -46,9 +46,9 @@ class Reviewer(OpenSection):
     path_prepend: tuple[str, ...] = ()
     safe_bins: tuple[str, ...] = ()
     notify_on_exit: bool = True
-
     reviewer: Reviewer = part(Reviewer)
     grant_expiry_days: int | None = Field(None, ge=1, le=3_650)
+
 
 class FsTool(Section):
     """Whether file tools stay below the workspace."""
