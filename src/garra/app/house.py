@@ -52,8 +52,8 @@ from garra.runs.drive import Driver, said
 from garra.runs.errand import Door, Errand
 from garra.runs.gate import Gate
 from garra.runs.news import News
-from garra.runs.run import Run, Turn
 from garra.runs.review import Reviewer
+from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
 from garra.runs.subagents import Subagents
 from garra.sdk.ports import Via
@@ -208,10 +208,10 @@ class _Building:
         providers = await asyncio.to_thread(_providers, self.plugins)
         ports = ModelPorts(self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock)
         self.models = Models(lambda: live.config, ports, providers)
+        self.reviewer = Reviewer(self.models, lambda: live.config, self.clock)
 
     async def gather_tools(self) -> None:
         live = self.live
-        self.reviewer = Reviewer(self.models, lambda: live.config, self.clock)
         tools = _Brought(self.plugins, self.models, await asyncio.to_thread(self.plugins.tools))
         self.stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, self.paths, self.spawn)))
         gate = Gate(self.approvals, lambda name: next((tool for tool in tools.now if tool.info.name == name), None))
