@@ -193,7 +193,7 @@ PASSED = (
     "channel", "deliveryContext", "lastChannel", "lastTo", "lastAccountId", "lastThreadId",
     "status", "startedAt", "endedAt", "runtimeMs", "lastRunId", "lastRunError", "fastMode", "reasoningLevel",
     "elevatedLevel", "traceLevel", "responseUsage", "sendPolicy", "groupActivation", "color", "icon", "category",
-    "spawnedBy", "spawnDepth", "lastReadAt", "abortedLastRun", "forkedFromParent", "parentSessionKey",
+    "spawnedBy", "spawnDepth", "lastReadAt", "abortedLastRun", "forkedFromParent", "parentSessionKey", "taint",
 )  # fmt: skip
 
 

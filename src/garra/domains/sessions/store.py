@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from garra.core import keys, transcript
+from garra.core import keys, taint, transcript
 from garra.core.errors import Conflict, NotFound
 from garra.core.ids import AgentId, SessionId, SessionKey
 from garra.core.messages import Assistant, Message, ToolResult, User
@@ -167,6 +167,7 @@ class Sessions:
         async with self._lock(key):
             folder = cwd if cwd is not None else await self._folder(session)
             now = self._clock.now_ms()
+            kept = {name: value for name, value in session.extra.items() if name != taint.ROW}
             fresh = replace(
                 self._now(session),
                 session_id=keys.session_id(self._new_id()),
@@ -175,7 +176,7 @@ class Sessions:
                 totals=None,
                 title=None,
                 last_message=None,
-                extra={**session.extra, "previousSessionId": session.session_id, "taint": None},
+                extra={**kept, "previousSessionId": session.session_id},
             )
             opened = await self._begin(fresh, folder, reason=reason, previous=session.session_id)
             self._registry.put(fresh)
