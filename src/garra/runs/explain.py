@@ -68,10 +68,10 @@ def explained(name: str, pipeline: Pipeline, config: Config, scope: Scope) -> di
     name = policy.ALIASES.get(name.lower(), name.lower())
     info = pipeline.info(name)
     face = Face(name, _groups(info))
-    heard = policy.trace(face, rights.layers(config, scope))
+    heard = policy.trace(face, pipeline.layers(scope))
     told = pipeline.offer(scope)
     offered = _offered(name, [spec.name for spec in told.told], [spec.name for spec in told.deferred])
-    verdict = policy.decide(face, rights.layers(config, scope)).verdict if info else Verdict.DENY
+    verdict = policy.decide(face, pipeline.layers(scope)).verdict if info else Verdict.DENY
     decided = next((each for each in heard if each.refuses), None)
     decided = decided or next((each for each in reversed(heard) if each.word == "asks"), None)
     return {

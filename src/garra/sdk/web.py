@@ -47,7 +47,6 @@ class Fetching:
     max_redirects: int = 3
     readability: bool = True
     user_agent: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @frozen
@@ -76,7 +75,8 @@ class Web(Protocol):
     def searching(self) -> Searching: ...
 
     def open(self, visit: Visit, searcher: str = "") -> AbstractAsyncContextManager[Visited]:
-        """One request, redirects and all; the answer's head has arrived when the context is entered.
+        """One request, redirects and all; the answer's head has arrived when the context is entered. What the owner
+        adds to the headers of `web_fetch` is added here.
 
         `searcher` is the id of the one that is asked, which may stand on a host that is not public. On the way to
         another origin only headers that tell nothing are kept. Raises Unavailable, with `{"kind": "refused"}` for

@@ -12,6 +12,7 @@ from garra.config.sections.models import Models
 from garra.config.sections.plugins import Mcp, Plugins, Skills
 from garra.config.sections.session import Messages, Session
 from garra.config.sections.tools import Tools
+from garra.config.sections.web import Browser
 
 
 class Logging(OpenSection):
@@ -73,7 +74,7 @@ class Config(Section):
     commands: dict[str, Any] = Field(default_factory=dict)
     approvals: dict[str, Any] = Field(default_factory=dict)
     memory: dict[str, Any] = Field(default_factory=dict)
-    browser: dict[str, Any] = Field(default_factory=dict)
+    browser: Browser = part(Browser)
     ui: dict[str, Any] = Field(default_factory=dict)
     talk: dict[str, Any] = Field(default_factory=dict)
     tts: dict[str, Any] = Field(default_factory=dict)

@@ -7,6 +7,7 @@ from pydantic import Field
 from garra.config.sections.fields import Closed, OpenSection, Section, part
 from garra.config.sections.media import Media
 from garra.config.sections.reach import AgentToAgent, MessageTool, Searching, SessionTools, ToolSearch
+from garra.config.sections.web import Web
 
 
 class ToolPolicy(Section):
@@ -29,11 +30,22 @@ class Reviewer(OpenSection):
     thinking: str = ""
 
 
+class SafeBinProfile(Section):
+    """Which arguments leave a program of `safeBins` a filter: those flags, those with a value, and so many others."""
+
+    min_positional: int = Field(0, ge=0)
+    max_positional: int = Field(0, ge=0)
+    allowed_flags: tuple[str, ...] = ()
+    allowed_value_flags: tuple[str, ...] = ()
+    denied_flags: tuple[str, ...] = ()
+
+
 class ExecTool(OpenSection):
     """How programs are run: where, what needs a person's yes, for how long (seconds).
 
     `mode` says security and ask in one word; where they are set too, the stricter of each holds. `grant_expiry_days`
-    ends what an `allow-always` lets pass.
+    ends what an `allow-always` lets pass. `safe_bins` are filters that run without an entry in the allowlist: absent,
+    the usual ones (cut, uniq, head, tail, tr, wc).
     """
 
     host: Annotated[Literal["auto", "sandbox", "gateway", "node"], Closed("sandbox")] = "auto"
@@ -44,7 +56,9 @@ class ExecTool(OpenSection):
     timeout_sec: float = Field(1_800.0, gt=0)
     background_ms: int = Field(10_000, ge=0)
     path_prepend: tuple[str, ...] = ()
-    safe_bins: tuple[str, ...] = ()
+    safe_bins: tuple[str, ...] | None = None
+    safe_bin_trusted_dirs: tuple[str, ...] = ()
+    safe_bin_profiles: dict[str, SafeBinProfile] = Field(default_factory=dict)
     notify_on_exit: bool = True
     reviewer: Reviewer = part(Reviewer)
     grant_expiry_days: int | None = Field(None, ge=1, le=3_650)
@@ -98,7 +112,7 @@ class Tools(ToolPolicy):
     by_provider: dict[str, ToolPolicy] = Field(default_factory=dict)
     tools_by_sender: dict[str, ToolPolicy] = Field(default_factory=dict, alias="toolsBySender")
     sandbox: Narrowed = part(Narrowed)
-    web: dict[str, Any] = Field(default_factory=dict)
+    web: Web = part(Web)
     media: Media = part(Media)
     links: dict[str, Any] = Field(default_factory=dict)
     code_mode: Any = None

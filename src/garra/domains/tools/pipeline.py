@@ -126,7 +126,7 @@ class Pipeline:
         gate: Gate | None = None,
         searching: Callable[[Scope], Searching] = lambda _: DIRECT_ONLY,
     ) -> None:
-        self._catalog, self._layers, self._clock = catalog, layers, clock
+        self._catalog, self.layers, self._clock = catalog, layers, clock
         self._before, self._after, self._gate = list(before), list(after), gate
         self._searching = searching
         self._cut: dict[tuple[int, str], tuple[Tool, ToolSpec]] = {}
@@ -137,7 +137,7 @@ class Pipeline:
         return self._decision(scope)[0].rows
 
     def _decision(self, scope: Scope) -> tuple[_Decided, tuple[Layer, ...]]:
-        tools, layers = tuple(self._catalog()), tuple(self._layers(scope))
+        tools, layers = tuple(self._catalog()), tuple(self.layers(scope))
         known = self._decided.pop(layers, None)
         if known is None or len(known.tools) != len(tools) or not all(map(operator.is_, known.tools, tools)):
             known = _Decided(tools, _rows(tools, layers))
@@ -237,7 +237,7 @@ class Pipeline:
 
     async def _run(self, call: ToolCall, context: ToolContext, update: Update, scope: Scope) -> ToolResult:
         tool = self._find(call.name)
-        decision = policy.decide(_face(tool.info), self._layers(scope)) if tool else None
+        decision = policy.decide(_face(tool.info), self.layers(scope)) if tool else None
         if tool is None or decision is None or decision.verdict is Verdict.DENY:
             raise finding.unknown(call.name, self.offer(scope))
         pending = Pending(tool.info, fitted(tool, call), context)

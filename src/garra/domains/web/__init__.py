@@ -1,0 +1,1 @@
+"""What tools reach of the web, by the owner's settings."""
