@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from garra.app import approvals, egress, kin, logbook, web
+from garra.app import approvals, kin, logbook, web
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
@@ -27,8 +27,7 @@ from garra.core.value import frozen
 from garra.domains.context import prompt
 from garra.domains.exec.approvals import Approvals
 from garra.domains.exec.boxes import probe_by
-from garra.domains.exec.planning import Host
-from garra.domains.exec.supervisor import Consent, Supervisor
+from garra.domains.exec.supervisor import Consent, Host, Supervisor
 from garra.domains.models import catalog
 from garra.domains.models.call import Ports as ModelPorts
 from garra.domains.models.children import Children
@@ -202,8 +201,6 @@ class _Building:
         fetcher = Fetcher(self.http, self.programs, self.env, Progress(self.options.tell, self.clock))
         self.weights = LocalWeights(self.paths.state / "models", fetcher)
         ports = _ports(self.paths, self.env, self.spawn, Doors(self.programs, self.http, self.weights))
-        self.reach = await web.opened(live, self.paths, self.env, self.programs, self.stack)
-        ports |= self.reach.ports
         self.plugins = await asyncio.to_thread(_plugins, self.paths, live, ports)
 
     async def find_models(self) -> None:
@@ -236,7 +233,6 @@ class _Building:
             ),
         )
         self.supervisor.asker, self.supervisor.rules = self.approvals, lambda: self.approvals.rulebook.rules
-        self.supervisor.egress = egress.made(self.approvals, live, self.spawn, self.stack)
         self.stack.push_async_callback(self.supervisor.close)
 
     async def finished(self) -> House:
@@ -272,7 +268,6 @@ def _ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[s
         "clock": SystemClock(),
         "probe": probe_by(programs),
         "compiled": compile_once,
-        "engine": env,
         "children": Children(programs, env, str(paths.state)),
         "weights": doors.weights,
     }

@@ -17,7 +17,6 @@ from garra.config.sections import Config
 from garra.core import thinking, toolsearch
 from garra.core.budget import FILE_CHARS, TOTAL_CHARS, Document
 from garra.core.errors import NotFound, UserError
-from garra.core.execplan import Settings
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import ToolCall, ToolResult
 from garra.core.reply import Quiet
@@ -34,9 +33,10 @@ from garra.domains.skills.door import Door
 from garra.domains.tools.pipeline import Pipeline, Scope
 from garra.io.env import Environment
 from garra.io.files.root import Root
-from garra.runs import ground, rights
+from garra.runs import execution, ground, rights
 from garra.runs.drive import Messages, Setup
 from garra.runs.errand import Errand, errand_of
+from garra.runs.execution import For
 from garra.runs.history import Histories
 from garra.runs.marks import Readings, Watch
 from garra.runs.news import News
@@ -245,7 +245,7 @@ class Assembler:
         whom = Whom(agent_id, session_key, origin, guest)
         folder, files = self._seat(place, whom)
         behalf = Behalf(agent_id, run_id, requester)
-        settings = exec_settings(config)
+        settings = execution.settings(config, For(agent_id, origin, requester))
         return ToolContext(
             agent_id,
             session_key,
@@ -317,15 +317,3 @@ def scope_of(run: Run, model: Model) -> Scope:
         run.agent_id, run.session_key, turn.origin, model.provider, model.api, place=turn.place, model=model.id,
         inherited=turn.inherited,
     )  # fmt: skip
-
-
-def exec_settings(config: Config) -> Settings:
-    """How programs are run, as the owner set it."""
-    settings = config.tools.exec
-    return Settings(
-        host=settings.host,
-        timeout_s=settings.timeout_sec,
-        yield_ms=settings.background_ms,
-        notify=settings.notify_on_exit,
-        path=settings.path_prepend,
-    )
