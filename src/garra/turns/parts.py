@@ -18,6 +18,7 @@ from garra.domains.delivery.inbox import InboxRow
 from garra.domains.exec.approvals import Approvals
 from garra.domains.sessions.session import Session
 from garra.runs.run import Run, Turn
+from garra.runs.subagents import Subagents
 from garra.sdk.channel import Address, Inbound
 from garra.sdk.model import Model
 from garra.sdk.ports import Clock, Spawn
@@ -244,3 +245,4 @@ class Ports:
     compact: Callable[[str], Awaitable[str]] = cannot_compact
     version: str = ""
     approvals: Approvals | None = None
+    subagents: Subagents | None = None
