@@ -205,8 +205,9 @@ class Process:
         )  # fmt: skip
 
 
-async def _halt(_: str) -> None:
+async def _halt(_: str) -> int:
     """No program runs."""
+    return 0
 
 
 async def _home(about: Address) -> Address:

@@ -221,8 +221,9 @@ async def _made(folder: Path, owned: Owned, script: Script, settings: Config, to
     hand = Hand(inbox, engine, jobs)
     made: list[House] = []
 
-    async def halt(key: str) -> None:
+    async def halt(key: str) -> int:
         made[0].halted.append(key)
+        return 0
 
     voice = Chats(lambda: made[0].config, Replies(), runs, stage=lambda _: None, limits=lambda _: None)
     ports = Ports(

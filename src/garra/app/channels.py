@@ -225,6 +225,7 @@ class Channels:
             attachments=Fetched(self._media, self._couriers.channel, self._ears),
             version=__version__,
             approvals=house.approvals,
+            subagents=house.subagents,
         )
 
     def _card_ports(self, owners: Owners) -> CardPorts:

@@ -29,7 +29,7 @@ from garra.core.value import frozen
 from garra.domains.access.devices import Devices
 from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.models.detect import measure
-from garra.gateway import door, table
+from garra.gateway import door, kin, table
 from garra.gateway import serve as port
 from garra.gateway.broadcast import EMITTED
 from garra.gateway.dispatch import Dispatcher
@@ -159,6 +159,7 @@ class _Resident:
             host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
             host.more["shares"] = channels.shares
             host.more[WEBCHAT] = channels.webchat
+            host.more[kin.WHERE] = house.subagents
             self.stack.callback(pairing.watch(host))
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))

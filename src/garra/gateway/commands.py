@@ -11,9 +11,10 @@ from garra.core.value import frozen
 from garra.domains.access.pairing import Pairing
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
+from garra.gateway import kin
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, PAIRING, Caller
-from garra.turns import queueing
+from garra.turns import kinfolk, queueing
 from garra.turns.chores import QUEUES, used
 from garra.turns.parts import cannot_compact
 
@@ -74,6 +75,7 @@ async def _help(host: Host, session: Session, typed: Typed, caller: Caller) -> s
 
 async def _new(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     await host.runs.abort(session.key, None, "reset")
+    await kin.stop_under(host, session.key)
     await host.sessions.reset(session.key, typed.name)
     host.show.changed(session.key, session.agent_id, reason=typed.name)
     return "A new conversation begins. What was said before is kept and can be exported."
@@ -82,7 +84,13 @@ async def _new(host: Host, session: Session, typed: Typed, caller: Caller) -> st
 async def _stop(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     runs = await host.runs.abort(session.key, None, "stop")
     await host.show.aborted(runs, "stop")
+    if helpers := len(await kin.stop_under(host, session.key)):
+        return f"Stopped, and {helpers} sub-agent{'s' if helpers > 1 else ''} too."
     return "Stopped." if runs else "Nothing is running here."
+
+
+async def _subagents(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    return await kinfolk.words(kin.table(host), session.key, typed.argument)
 
 
 async def _status(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
@@ -186,6 +194,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("new", "begin a new conversation", "session", _new),
     Command("reset", "begin anew; the old conversation is kept", "session", _new),
     Command("stop", "stop what is running", "session", _stop, aliases=("abort",)),
+    Command("subagents", "who works for this conversation", "status", _subagents, takes="[list | log | info | stop]"),
     Command("model", "show or set this session's model", "options", _model, takes="[provider/model | default]"),
     Command("think", "show or set how much the model thinks", "options", _think, takes="[level | default]",
             aliases=("thinking", "t")),

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from garra.core import lineage, outside, reports, taint
+from garra.core import lineage, outside, reports
 from garra.core.errors import GarraError, NotFound, ToolFailed
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.keys import single
@@ -251,14 +251,17 @@ def relative(child: Child) -> Relative:
 
 async def said(table: Subagents, child: Child, limit: int, *, tools: bool) -> Said:
     """The last messages of a child's session, as data, with the marks of what it read."""
+    text = "\n".join(await lines(table, child, limit, tools=tools)) or "Nothing was said yet."
+    return Said(outside.wrap(text, Mark("agent", child.key)), await table.marks(child.key))
+
+
+async def lines(table: Subagents, child: Child, limit: int, *, tools: bool) -> list[str]:
+    """The last messages of a child's session, a line each."""
     try:
         messages = (await table.ports.sessions.transcript(child.key)).messages()
     except NotFound:
-        return Said(f"The session {child.key} is put away.")
-    marks = tuple(dict.fromkeys(mark for message in messages for mark in taint.of(message.meta)))
-    lines = [line for message in messages[-4 * limit :] for line in _lines(message, tools=tools)][-limit:]
-    text = "\n".join(lines) or "Nothing was said yet."
-    return Said(outside.wrap(text, Mark("agent", child.key)), marks)
+        return [f"(The session {child.key} is put away.)"]
+    return [line for message in messages[-4 * limit :] for line in _lines(message, tools=tools)][-limit:]
 
 
 def _lines(message: Message, *, tools: bool) -> Iterator[str]:

@@ -251,12 +251,13 @@ class Subagents:
     async def _ended(self, key: str, ended: lineage.Ended) -> None:
         """What it read from outside goes on to whoever reads its report; then it is counted who of its own is open."""
         try:
-            marks = await self._marks(key)
+            marks = await self.marks(key)
         finally:
             self._ending[key] -= 1
         self.apply(key, replace(ended, marks=marks, open=len(self.waiting(key))))
 
-    async def _marks(self, key: str) -> tuple[Mark, ...]:
+    async def marks(self, key: str) -> tuple[Mark, ...]:
+        """Where the text from outside came from that a session has read."""
         try:
             messages = (await self.ports.sessions.transcript(key)).messages()
         except GarraError:

@@ -14,7 +14,7 @@ from garra.core.value import frozen
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.sdk.model import Level
-from garra.turns import approve, commands, queueing
+from garra.turns import approve, commands, kinfolk, queueing
 from garra.turns.ask import Spoken
 from garra.turns.commands import Given
 from garra.turns.parts import Ports
@@ -163,11 +163,19 @@ def used(session: Session | None) -> str:
 
 async def _stop(desk: Desk) -> str:
     """Runs, what waits for them, and their programs, those in the background too."""
-    ended = 0
+    ended, helpers = 0, 0
     for route in desk.spoken.routes:
         ended += len(await desk.ports.runs.abort(route.key, reason="stop"))
-        await desk.ports.halt(route.key)
+        helpers += await desk.ports.halt(route.key)
+    if helpers:
+        return f"Stopped, and {helpers} sub-agent{'s' if helpers > 1 else ''} too."
     return "Stopped." if ended else "Nothing was running."
+
+
+async def _subagents(desk: Desk) -> str:
+    if desk.ports.subagents is None:
+        raise UserError("There are no sub-agents here.")
+    return await kinfolk.words(desk.ports.subagents, desk.key, desk.given.words)
 
 
 async def _new(desk: Desk) -> str:
@@ -302,6 +310,7 @@ CHORES: Final[Mapping[str, Chore]] = {
     "bot-me": _bot_me,
     "usage": _usage,
     "stop": _stop,
+    "subagents": _subagents,
     "new": _new,
     "reset": _new,
     "queue": _queue,

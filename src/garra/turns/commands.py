@@ -41,6 +41,8 @@ COMMANDS: Final = (
     Command("usage", "/usage", "tokens of this conversation", overtakes=True),
     Command("stop", "/stop", "stop what runs and what waits", "session", overtakes=True, aliases=("abort",),
             safe=True, strict=True),
+    Command("subagents", "/subagents [list|log|info|stop]", "who works for this conversation", "session",
+            overtakes=True),
     Command("new", "/new [message]", "begin a new conversation", "session"),
     Command("reset", "/reset [message]", "the same as /new", "session"),
     Command("queue", "/queue [mode]", "what happens to messages while the agent works", "session"),

@@ -13,7 +13,7 @@ from garra.core.keys import agent_of
 from garra.core.messages import Assistant, Text
 from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.sessions.session import Session
-from garra.gateway import commands
+from garra.gateway import commands, kin
 from garra.gateway.history import displayed, shortened
 from garra.gateway.host import Host
 from garra.gateway.inbound import Said, asked, images_of, level, meta_of
@@ -186,8 +186,12 @@ async def abort(host: Host, caller: Caller, params: ChatAbort) -> dict[str, Any]
 
 
 async def stop(host: Host, key: str, run_id: str | None = None, reason: str = "rpc") -> list[RunId]:
-    """Abort what runs in a session, or one run of it; the ids of what was stopped."""
+    """Abort what runs in a session, with all that works for it, or one run of it with what that had started; the ids of
+    what was stopped.
+    """
     runs = await host.runs.abort(key, run_id, reason)
+    if run_id is None:
+        await kin.stop_under(host, key)
     await host.show.aborted(runs, reason)
     return runs
 
