@@ -58,6 +58,10 @@ def test_it_is_listed_called_and_explained_once_the_plugin_is_on(program: Progra
     program.configure(plugins={"entries": {"greeter": {"enabled": True, "config": {"mark": "!"}}}})
     listed = program.run("--help")
     assert (listed.code, "say hello to somebody" in listed.out) == (0, True)
+    for shell in ("bash", "zsh", "fish"):
+        script = program.run("completion", shell).out
+        assert "greet" in script
+        assert "install" in script
     assert "not in the place of ours" not in listed.out
     assert "its command status is not taken" in listed.err
     assert "its command status is not taken" in program.run("plugins", "list").out

@@ -206,6 +206,7 @@ class Limits:
     last. Rates are messages: `per_second` over all chats of the credential, `per_chat_s` seconds between two in a chat,
     `per_group_minute` in a group. Files in bytes. `edits_per_s` 0: messages cannot be edited.
     `traces`: a message that is taken back leaves a mark, so nothing that would be is shown unless its owner wants it.
+    `lines`: each line is a message of its own there, so what is said to strangers has one.
     """
 
     text: int
@@ -218,6 +219,7 @@ class Limits:
     file_out: int = 20 << 20
     edits_per_s: float = 0.0
     traces: bool = False
+    lines: bool = False
     idempotent: bool = False
     beat_s: float = 30.0
 

@@ -90,8 +90,13 @@ def outside(place: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {"kind": "external", "route": route, "context": dict(place), "origin": origin}
 
 
-def pairing_line(channel: str, sender: str, code: str) -> str:
-    """What a stranger is told, once."""
+def pairing_line(channel: str, sender: str, code: str, *, brief: bool = False) -> str:
+    """What a stranger is told, once; `brief`: in one line."""
+    if brief:
+        return (
+            f"I do not know you yet, {sender}, so your message was not read. My owner can let you in, within an hour: "
+            f"garra pairing approve {channel} {code}"
+        )
     return (
         "This assistant does not know you yet, so your message was not read.\n\n"
         f"Your id on {channel}: {sender}\n"

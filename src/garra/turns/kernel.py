@@ -146,7 +146,8 @@ class Kernel:
         )
         if request is None:
             return False
-        text = inbound.pairing_line(address.channel, event.sender.id, request.code)
+        brief = ports.voice.lines(address)
+        text = inbound.pairing_line(address.channel, event.sender.id, request.code, brief=brief)
         drafts = ports.voice.drafts(f"pairing:{request.id}:{request.created_at}", Asked(address), text)
         for sent in await ports.outbox.put(drafts, inbox_id=row.id, why="pairing"):
             if sent.state == "dead" and not sent.reason.startswith("dropped by"):

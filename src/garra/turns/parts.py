@@ -87,6 +87,10 @@ class Voice(Protocol):
         """Show at once that somebody is at work, and what comes of it. Called when the run has been accepted."""
         ...
 
+    def lines(self, address: Address) -> bool:
+        """Whether each line is a message of its own there."""
+        ...
+
     def drafts(self, key: str, asked: Asked, text: str) -> Sequence[Draft]:
         """`text` as messages. The same `key` means the same words for the same cause: they are sent once."""
         ...
@@ -223,8 +227,9 @@ async def cannot_compact(key: str) -> str:
 
 @frozen
 class Ports:
-    """Everything. `workspace` gives an agent's folder; `halt` ends the programs of a session; `compact` sums one up and
-    says what became of it; `warn` is a line for the owner; `approvals` are the questions that /approve answers.
+    """Everything. `workspace` gives an agent's folder; `halt` ends a session's programs and sub-agents, and says how
+    many of these; `compact` sums one up and says what became of it; `warn` is a line for the owner; `approvals` are the
+    questions that /approve answers.
     """
 
     inbox: Inbox
@@ -239,10 +244,10 @@ class Ports:
     clock: Clock
     spawn: Spawn
     workspace: Callable[[str], str]
-    halt: Callable[[str], Awaitable[object]]
+    halt: Callable[[str], Awaitable[int]]
     warn: Callable[[str], None]
     attachments: Attachments = field(default_factory=Names)
     compact: Callable[[str], Awaitable[str]] = cannot_compact
     version: str = ""
-    approvals: Approvals | None = None
     subagents: Subagents | None = None
+    approvals: Approvals | None = None

@@ -57,6 +57,9 @@ class Chats:
             preview.start()
         return Shown(self, run.run_id, asked, settings, preview)
 
+    def lines(self, address: Address) -> bool:
+        return (self._limits(address) or PLAIN).lines
+
     def drafts(self, key: str, asked: Asked, text: str) -> Sequence[Draft]:
         return self.made(key, asked, self._settings(asked), Settled(text))
 

@@ -198,4 +198,7 @@ def test_advice_for_what_can_start_and_does_not_do_all(url: str, near: bool) -> 
     assert advice(schema, {}) == ["it has no url: nothing goes out"]
     assert bool(advice(schema, {"url": url})) is near
     assert advice(schema, {"url": url, "near": True}) == []
+    named = {"url": "https://nas.example.org/in"}
+    assert advice(schema, named, lambda _: ["93.184.215.14"]) == []
+    assert len(advice(schema, named, lambda _: ["93.184.215.14", "192.168.1.4"])) == 1
     assert len(advice(schema, {"url": url, "near": True, "dmPolicy": "open", "allowFrom": [1]})) == 1

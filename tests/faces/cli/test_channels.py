@@ -132,6 +132,7 @@ def test_a_variable_that_is_not_set_takes_nothing_away(tmp_path: Path) -> None:
         (("add", "slack", "--token", "xoxb-1", "--set", "appToken=1"), "--set appToken gives does not look like"),
         (("add", "irc"), "its host is missing (the server's name): give it by --set host=…; its nick is missing"),
         (("add", "matrix", "--set", "homeserver=foo"), "--set homeserver: is to be the homeserver's address"),
+        (("add", "matrix", "--set", "userId=bot"), "--set userId: is to be the whole id, like @bot:example.org"),
         (("add", "matrix", "--set", "homeserver=https://m.example"), "no login: give --set accessToken=…, or --set u"),
         (("add", "xmpp", "--token", "p", "--set", "jid=nonsense"), "--set jid: is to be the bot's address"),
         (("add", "email", "--token-file", "/nonexistent"), "its address is missing"),

@@ -12,12 +12,13 @@ switch without which an address in the owner's own network is not called.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from garra.core.addresses import public
 from garra.core.errors import UserError
 from garra.core.schema import faults
 from garra.core.secret import Secret
@@ -125,26 +126,31 @@ def misshapen(schema: Mapping[str, Any], settings: Mapping[str, Any]) -> list[st
     return found
 
 
-def advice(schema: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
-    """What an account that can start will not do as it is set, each a line for its owner."""
+def advice(
+    schema: Mapping[str, Any], settings: Mapping[str, Any], resolve: Callable[[str], Sequence[str]] = lambda _: ()
+) -> list[str]:
+    """What an account that can start will not do as it is set, each a line for its owner. `resolve` gives the addresses
+    of a name, none where it cannot tell.
+    """
     found = []
     for key, part in parts(schema):
         value, switch = _get(settings, key), part.get("public")
         if part.get("advised") and not value:
             found.append(f"it has no {key}: {part['advised']}")
-        elif switch and isinstance(value, str) and _get(settings, switch) is not True and _own_network(value):
+        elif switch and isinstance(value, str) and _get(settings, switch) is not True and _own_network(value, resolve):
             found.append(f"its {key} lies in your own network, which is called only with {switch}=true")
     if settings.get("dmPolicy") == "open" and "*" not in map(str, settings.get("allowFrom") or ()):
         found.append('dmPolicy is open, but without "*" in allowFrom only those listed there may write')
     return found
 
 
-def _own_network(url: str) -> bool:
+def _own_network(url: str, resolve: Callable[[str], Sequence[str]]) -> bool:
     host = urlsplit(url).hostname or ""
     try:
-        return not ip_address(host).is_global
+        return not public(str(ip_address(host)))
     except ValueError:
-        return host == "localhost" or host.endswith((".localhost", ".local"))
+        near = host == "localhost" or host.endswith((".localhost", ".local"))
+        return near or any(not public(address) for address in resolve(host))
 
 
 @frozen

@@ -13,6 +13,7 @@ from garra.domains.plugins.commands import Brought, Found
 from garra.faces.cli import output, place, table
 from garra.faces.cli.place import Place
 from garra.faces.cli.table import Command
+from garra.sdk import manifest
 
 
 class Here:
@@ -56,8 +57,12 @@ def overview() -> str:
     return table.overview(tuple(rows))
 
 
+def listed() -> list[manifest.Command]:
+    return [one.command for one in found(place.here()).brought]
+
+
 def names() -> list[str]:
-    return [one.command.name for one in found(place.here()).brought]
+    return [command.name for command in listed()]
 
 
 def off(name: str) -> str:

@@ -24,6 +24,7 @@ from garra.domains.plugins.discover import Plugin
 from garra.faces.cli import channel_accounts as chosen
 from garra.faces.cli import output
 from garra.faces.cli.place import Place
+from garra.io import names
 
 
 def add(here: Place, asked: argparse.Namespace, channel: str, account: str) -> int:
@@ -51,6 +52,8 @@ def add(here: Place, asked: argparse.Namespace, channel: str, account: str) -> i
         output.say_json({"channel": channel, "accountId": account, "configured": setup.configured, "fault": fault})
     else:
         _told(here, schema, values, setup, was=before is not None, fault=wrong or lacking)
+        if plugin.origin == "bundled":
+            output.say(f"Set-up, settings and limits of {channel}: docs/channels/{channel}.md")
     return 1 if wrong or lacking else 0
 
 
@@ -200,7 +203,7 @@ def _told(
 ) -> None:
     done = "was there already and is changed; what you gave replaces what it had" if was else "is added"
     output.say(f"{setup.key} {done}.")
-    for line in (*unknown(schema, values), *accounts.advice(schema, setup.account.settings)):
+    for line in (*unknown(schema, values), *accounts.advice(schema, setup.account.settings, names.addresses)):
         output.note(f"! {line}")
     if fault:
         output.note(f"! it cannot start: {fault}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from garra.faces.cli import output, parsing, table
+from garra.faces.cli import brought, output, parsing, table
+from garra.faces.cli.table import Command
 
 HOW = """\
 bash:  garra completion bash > ~/.local/share/bash-completion/completions/garra
@@ -20,10 +21,16 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+def commands() -> tuple[Command, ...]:
+    """Every command, with those of the plugins that are on now."""
+    more = (Command(one.name, output.harmless(one.summary), "") for one in brought.listed())
+    return (*table.COMMANDS, *more)
+
+
 def words() -> dict[str, list[str]]:
     """What may follow each command's name; the empty name is the beginning of the line."""
     following: dict[str, list[str]] = {"": ["--help", "--version", "--profile", "--state-dir"]}
-    for row in table.COMMANDS:
+    for row in commands():
         first, _, second = row.name.partition(" ")
         if second:
             following.setdefault(first, []).append(second)
@@ -70,7 +77,7 @@ _garra "$@\""""
 
 
 def fish() -> str:
-    return "\n".join(["complete -c garra -f", *(line for row in table.COMMANDS for line in _fish(row))])
+    return "\n".join(["complete -c garra -f", *(line for row in commands() for line in _fish(row))])
 
 
 def _fish(row: table.Command) -> list[str]:

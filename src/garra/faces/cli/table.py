@@ -51,7 +51,7 @@ COMMANDS = (
     Command("tools", "which tools an agent has in a session, and why", "garra.faces.cli.tools",
             ("list", "explain", "--session", "--agent", "--sender", "--json")),
     Command("channels", "chat accounts and their links", "garra.faces.cli.channels",
-            ("list", "status", "add", "remove", "start", "stop")),
+            ("list", "status", "add", "install", "remove", "start", "stop")),
     Command("messages", "what came in and went out: list, show, retry, drop", "garra.faces.cli.messages",
             ("list", "show", "retry", "drop")),
     Command("message", "send a message to a chat", "garra.faces.cli.message",

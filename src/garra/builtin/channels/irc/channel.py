@@ -40,6 +40,7 @@ class Irc:
             unit="bytes",
             formats=("irc", "plain"),
             per_second=1.0,
+            lines=True,
             beat_s=QUIET_S,
         )
 
