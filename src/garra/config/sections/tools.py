@@ -7,6 +7,7 @@ from pydantic import Field
 from garra.config.sections.fields import Closed, OpenSection, Section, part
 from garra.config.sections.media import Media
 from garra.config.sections.reach import AgentToAgent, MessageTool, Searching, SessionTools, ToolSearch
+from garra.config.sections.web import Web
 
 
 class ToolPolicy(Section):
@@ -111,7 +112,7 @@ class Tools(ToolPolicy):
     by_provider: dict[str, ToolPolicy] = Field(default_factory=dict)
     tools_by_sender: dict[str, ToolPolicy] = Field(default_factory=dict, alias="toolsBySender")
     sandbox: Narrowed = part(Narrowed)
-    web: dict[str, Any] = Field(default_factory=dict)
+    web: Web = part(Web)
     media: Media = part(Media)
     links: dict[str, Any] = Field(default_factory=dict)
     code_mode: Any = None
