@@ -12,9 +12,10 @@ from garra.domains.access.pairing import Pairing
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.gateway import kin
+from garra.gateway.approvals import register
 from garra.gateway.host import Host
-from garra.gateway.method import ADMIN, PAIRING, Caller
-from garra.turns import kinfolk, queueing
+from garra.gateway.method import ADMIN, APPROVALS, PAIRING, Caller
+from garra.turns import approve, kinfolk, queueing
 from garra.turns.chores import QUEUES, used
 from garra.turns.parts import cannot_compact
 
@@ -164,10 +165,10 @@ async def _compact(host: Host, session: Session, typed: Typed, caller: Caller) -
 
 async def _pair(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     caller.require(PAIRING)
-    register = host.more.get("pairing")
-    if not isinstance(register, Pairing):
+    people = host.more.get("pairing")
+    if not isinstance(people, Pairing):
         raise Unavailable("chats are not ready yet; try again in a moment")
-    waiting = register.waiting()
+    waiting = people.waiting()
     if not typed.argument or typed.argument.lower() in {"list", "pending"}:
         rows = [f"{each.channel} {each.sender} {each.name[:64]}".rstrip() for each in waiting]
         lines = "\n".join(rows)
@@ -176,12 +177,17 @@ async def _pair(host: Host, session: Session, typed: Typed, caller: Caller) -> s
     found = [each for each in waiting if compare_digest(each.code.encode(), code.encode())]
     if not found:
         raise UserError("No request with this code waits; a code is good for an hour. /pair lists who asks.")
-    person = await register.approve_request(found[0].id)
+    person = await people.approve_request(found[0].id)
     return f"{person.sender} may write to {person.channel} now."
 
 
-async def _nothing(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
-    return "Nothing waits for an approval."
+async def _approve(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    caller.require(APPROVALS)
+    asked = approve.parse(typed.argument, deny=typed.name == "deny")
+    by = caller.client.id or "operator"
+    key = session.key
+    here = approve.Answering(register(host), host.clock, by, lambda each: each.question.session_key == key)
+    return await approve.answer(here, asked)
 
 
 async def _elsewhere(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
@@ -206,8 +212,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("usage", "tokens of this conversation", "status", _usage),
     Command("compact", "sum up the conversation so far", "session", _compact),
     Command("pair", "who asks to be let in; let one in", "management", _pair, takes="[code]"),
-    Command("approve", "allow what an agent asks", "management", _nothing, takes="[id]"),
-    Command("deny", "forbid what an agent asks", "management", _nothing, takes="[id]"),
+    Command("approve", "allow what an agent asks", "management", _approve, takes="[id] [answer]"),
+    Command("deny", "forbid what an agent asks", "management", _approve, takes="[id]"),
 )  # fmt: skip
 ELSEWHERE = tuple(
     Command(name, "for chats on a platform", "options", _elsewhere, takes="[value]", aliases=aliases)

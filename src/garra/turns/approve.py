@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from garra.core.approvals import Approval, Choice, said, short
@@ -48,10 +48,20 @@ def parse(words: str, *, deny: bool) -> Asked:
     return Asked(parts[0].lower() if parts else "", choice)
 
 
-async def answer(approvals: Approvals, clock: Clock, address: Address, by: str, asked: Asked) -> str:
+@frozen
+class Answering:
+    """Where an answer is given. `here` says whether a question was asked in this very place; `by` who answers."""
+
+    approvals: Approvals
+    clock: Clock
+    by: str
+    here: Callable[[Approval], bool]
+
+
+async def answer(place: Answering, asked: Asked) -> str:
     """Give the answer; the words for the chat. Raises UserError with such words."""
-    found = await _found(approvals, clock, address, asked.name)
-    made = await approvals.decide(found.id, Verdict(asked.choice, by))
+    found = await _found(place, asked.name)
+    made = await place.approvals.decide(found.id, Verdict(asked.choice, place.by))
     ended = made.approval
     standing = ended.answer or ended.early
     if made.again and standing is not None:
@@ -67,12 +77,13 @@ async def answer(approvals: Approvals, clock: Clock, address: Address, by: str, 
             return f"Allowed once: {what}"
 
 
-async def _found(approvals: Approvals, clock: Clock, address: Address, name: str) -> Approval:
+async def _found(place: Answering, name: str) -> Approval:
     """The question that is meant; one that is just being registered is waited for."""
+    approvals, clock = place.approvals, place.clock
     until = clock.monotonic() + WAIT_S
     while True:
         try:
-            return await approvals.find(name) if name else _only(approvals.pending(), address)
+            return await approvals.find(name) if name else _only(approvals.pending(), place.here)
         except NotFound as error:
             if clock.monotonic() >= until:
                 words = f"No question {name[:40]} waits: it is unknown, or has expired." if name else error.message
@@ -80,9 +91,9 @@ async def _found(approvals: Approvals, clock: Clock, address: Address, name: str
         await clock.sleep(STEP_S)
 
 
-def _only(pending: Sequence[Approval], address: Address) -> Approval:
+def _only(pending: Sequence[Approval], asked_here: Callable[[Approval], bool]) -> Approval:
     """The question that was asked in this chat, where there is only one."""
-    here = [each for each in pending if _here(each, address)]
+    here = [each for each in pending if asked_here(each)]
     if len(here) == 1:
         return here[0]
     if not here:
@@ -91,7 +102,8 @@ def _only(pending: Sequence[Approval], address: Address) -> Approval:
     raise UserError(f"Which one?\n{rows}")
 
 
-def _here(approval: Approval, address: Address) -> bool:
+def asked_in(approval: Approval, address: Address) -> bool:
+    """Whether its turn came from this chat."""
     source = approval.source
     asked = (source.channel, source.account, source.chat, source.thread)
     return asked == (address.channel, address.account, address.chat, address.thread)

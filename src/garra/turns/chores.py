@@ -295,7 +295,8 @@ async def _approve(desk: Desk) -> str:
     address = event.address
     by = f"{address.channel}:{address.account}:{desk.spoken.admitted.sender}"
     asked = approve.parse(desk.given.words, deny=desk.given.command.name == "deny")
-    return await approve.answer(approvals, desk.ports.clock, address, by, asked)
+    here = approve.Answering(approvals, desk.ports.clock, by, lambda each: approve.asked_in(each, address))
+    return await approve.answer(here, asked)
 
 
 async def _config(desk: Desk) -> str:

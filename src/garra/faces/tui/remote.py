@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from garra.client.target import Target
-from garra.client.wire import Self, Wire
-from garra.faces.tui.backend import Ask, Listener
+from garra.client.wire import Event, Link, Self, Wire
+from garra.core.errors import GarraError
+from garra.faces.tui import waiting
+from garra.faces.tui.backend import NOTICE, Ask, Listener
 from garra.io.clock import SystemClock
 from garra.io.tasks import Tasks
 
 SCOPES = tuple(f"operator.{name}" for name in ("admin", "read", "write", "approvals"))
-CAPS = ("agent-kind", "tool-events")
+CAPS = ("agent-kind", "tool-events", "approvals", "exec-approvals", "plugin-approvals")
 
 
 class Remote:
@@ -30,8 +32,27 @@ class Remote:
 
     async def open(self, listener: Listener, ask: Ask) -> None:
         del ask  # a gateway elsewhere asks by its own events
-        self._wire.listen(listener)
+
+        def heard(news: Event | Link) -> None:
+            listener(news)
+            if isinstance(news, Link):
+                if news.state == "connected":
+                    self._tasks(self._waiting(listener), "what waits for an answer")
+            elif text := waiting.told(news.name, news.payload):
+                listener(Event(NOTICE, {"text": text}))
+
+        self._wire.listen(heard)
         await self._wire.start()
+
+    async def _waiting(self, listener: Listener) -> None:
+        """What was asked before this window was there."""
+        for kind in ("exec", "plugin"):
+            try:
+                rows = await self.call(f"{kind}.approval.list", {})
+            except GarraError:
+                return  # a gateway that asks nobody
+            for row in rows:
+                listener(Event(NOTICE, {"text": waiting.told(f"{kind}.approval.requested", row)}))
 
     async def call(self, method: str, params: Mapping[str, Any]) -> Any:
         return await self._wire.call(method, params)
