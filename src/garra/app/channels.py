@@ -189,6 +189,7 @@ class Channels:
             self._drafting,
             lambda: self._house.plugins.names("channel"),
             self.shares.link,
+            self._couriers.channel,
         )
 
     def _trade(self) -> Trade:

@@ -19,7 +19,7 @@ BETWEEN: Final = "interSession"
 @frozen
 class Errand:
     """Who asks: the turn, where it was asked for, and which tools it has. `hops` counts how often sessions have
-    answered each other up to it.
+    answered each other up to it, `message_id` is the platform's id of the message that is answered.
     """
 
     session_key: SessionKey
@@ -30,6 +30,7 @@ class Errand:
     address: Address | None = None
     tools: tuple[str, ...] = ()
     hops: int = 0
+    message_id: str = ""
 
     @property
     def owners(self) -> bool:
@@ -74,4 +75,11 @@ def errand_of(run: Run, tools: tuple[str, ...]) -> Errand:
         turn.address,
         tools,
         hops if isinstance(hops, int) else 0,
+        _answered(turn.meta),
     )
+
+
+def _answered(meta: Mapping[str, Any]) -> str:
+    """The last message of a chat that made the turn."""
+    rows = (meta.get("provenance") or {}).get("messages") or ()
+    return str(rows[-1].get("id", "")) if rows else ""

@@ -16,7 +16,7 @@ from garra.domains.delivery.ledger import Ledger
 from garra.domains.delivery.media import Link, MediaRoot, fitted
 from garra.domains.delivery.outbox import Outbox
 from garra.domains.delivery.timeline import Timeline
-from garra.sdk.channel import Address, File, Limits
+from garra.sdk.channel import Address, Channel, File, Limits
 
 Drafting = Callable[[str, Address, str], Sequence[Draft]]
 """Words (Markdown) as drafts for an address: `(key, address, text)`; keys begin with `key`."""
@@ -68,7 +68,8 @@ class Wish:
 @frozen
 class Desk:
     """The parts of delivery, for methods of the gateway. `accounts` are those that are configured now; `channels` are
-    the ids of all channels there are, with an account or without; `link` says where too large a file can be had.
+    the ids of all channels there are, with an account or without; `link` says where too large a file can be had,
+    `channel` gives what sends into a chat.
     """
 
     inbox: Inbox
@@ -80,6 +81,7 @@ class Desk:
     drafting: Drafting
     channels: Callable[[], Collection[str]] = frozenset
     link: Link = lambda _: None
+    channel: Callable[[Address], Channel | None] = lambda _: None
 
     def known(self, channel: str) -> None:
         """Raises NotFound for a channel that no plugin brings."""
