@@ -125,8 +125,8 @@ class Judge:
                 return ALWAYS | {"adopted"}, 0 if troubled else most, most
             case "answered":
                 return TURN, 1, 1
-            case "failed":
-                return {"received", "written", "done"}, 0, most
+            case "failed":  # of several agents one may have said so before its process died
+                return {"received", "done"} | (set() if crowded else {"written"}), 0, most
             case "joined" if self._dies:
                 led_on = whys.isdisjoint(("failed", "stopped", "interrupted"))
                 return ALWAYS | {"adopted"}, 1 if led_on else 0, most
