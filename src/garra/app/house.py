@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from garra.app import approvals, kin, logbook, web
+from garra.app import approvals, egress, kin, logbook, web
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
@@ -233,6 +233,7 @@ class _Building:
             ),
         )
         self.supervisor.asker, self.supervisor.rules = self.approvals, lambda: self.approvals.rulebook.rules
+        self.supervisor.egress = egress.made(self.approvals, live, self.spawn, self.stack)
         self.stack.push_async_callback(self.supervisor.close)
 
     async def finished(self) -> House:
@@ -268,6 +269,7 @@ def _ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[s
         "clock": SystemClock(),
         "probe": probe_by(programs),
         "compiled": compile_once,
+        "engine": env,
         "children": Children(programs, env, str(paths.state)),
         "weights": doors.weights,
     }

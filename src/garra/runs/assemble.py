@@ -32,11 +32,13 @@ from garra.domains.skills import scan
 from garra.domains.skills.door import Door
 from garra.domains.tools.pipeline import Pipeline, Scope
 from garra.io.env import Environment
+from garra.io.files import atomic
 from garra.io.files.root import Root
-from garra.runs import execution, ground, rights
+from garra.runs import execution, fences, ground, rights
 from garra.runs.drive import Messages, Setup
 from garra.runs.errand import Errand, errand_of
 from garra.runs.execution import For
+from garra.runs.fences import Whom
 from garra.runs.history import Histories
 from garra.runs.marks import Readings, Watch
 from garra.runs.news import News
@@ -85,6 +87,7 @@ class Assembler:
     _histories: Histories = field(default_factory=Histories)
     _readings: Readings = field(default_factory=Readings)
     _zones: dict[str, tzinfo] = field(default_factory=dict)
+    _seats: dict[str, Root] = field(default_factory=dict)
 
     def folder(self, agent_id: str) -> Path:
         """The workspace of an agent."""
@@ -105,7 +108,7 @@ class Assembler:
             product="OpenClaw" if parts.paths.compat else "Garra",
             shape="minimal" if turn.origin == "subagent" and models[0].prompt == "full" else models[0].prompt,
             tools=tuple(spec.name for spec in specs),
-            workspace=str(place.folder),
+            workspace=(await asyncio.to_thread(self._seat, place, whom_of(run)))[0],
             files=documents,
             skills=skills,
             memory=config.plugins.slots.memory != "none",
@@ -267,8 +270,10 @@ class Assembler:
         apart = fences.folder(self.parts.live.config, self.parts.paths, whom)
         if apart is None:
             return str(place.folder), place.files
-        atomic.folder(apart)
-        return str(apart), Root(str(apart), self.parts.paths.private)
+        if str(apart) not in self._seats:
+            atomic.folder(apart)
+            self._seats[str(apart)] = Root(str(apart), self.parts.paths.private)
+        return str(apart), self._seats[str(apart)]
 
     def had(self, run: Run) -> tuple[str, ...]:
         """The names of the tools that a run may really call, however they are told of."""
@@ -282,7 +287,10 @@ class Assembler:
         What a model was told by name only may be called by that name too.
         """
         parts, run = self.parts, watch.run
-        context = self.context(run.agent_id, run.session_key, run.run_id, run.turn.origin, requester=requester(run))
+        whom = whom_of(run)
+        context = self.context(
+            run.agent_id, run.session_key, run.run_id, whom.origin, requester=requester(run), guest=whom.guest
+        )
 
         async def call(call: ToolCall, update: Update) -> ToolResult:
             result = await parts.pipeline.call(call, watch.context(context), update, scope())
@@ -308,6 +316,13 @@ def requester(run: Run) -> str:
     """Who asked for a turn: the immutable id, by channel and account; empty for the owner at his own screen."""
     place = run.turn.place
     return f"{place.channel}:{place.account}:{place.sender}" if place else ""
+
+
+def whom_of(run: Run) -> Whom:
+    """Whose commands a run's are. A chat that nobody knows any more is a guest's."""
+    place, origin = run.turn.place, run.turn.origin
+    guest = place.guest if place is not None else origin == "channel"
+    return Whom(run.agent_id, run.session_key, origin, guest)
 
 
 def scope_of(run: Run, model: Model) -> Scope:

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from garra.core import syscalls
-from garra.sdk.sandbox import Availability, Bind, Plan, Probe, Wrapped
+from garra.core.containers import Bind
+from garra.sdk.sandbox import Availability, Plan, Probe, Wrapped
 
 USUAL = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 REMEDY = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
