@@ -111,10 +111,38 @@ async def test_the_token_moves_behind_all_of_a_sync_or_not_at_all(house: House) 
     task = asyncio.ensure_future(house.channel().run(broken.receive, broken))
     with pytest.raises(OSError):
         await asyncio.wait_for(task, 10)
-    assert broken.said[-1] == "one"
+    assert "two" not in broken.said
     assert house.cursor.value == before
     async with house.running() as (_, heard):
         await heard.until(lambda h: h.said[-3:] == ["one", "two", "three"])
+
+
+async def test_what_comes_in_one_sync_is_stored_together_and_in_its_order(house: House) -> None:
+    async with house.running() as (_, heard):
+        await house.server.say(ANN, "first")
+        await heard.until(lambda h: h.said == ["first"])
+    for number in range(5):
+        await house.server.say(ANN, f"m{number}")
+    taken: list[str] = []
+    waiting, most = 0, 0
+
+    async def receive(event: Inbound | Ignored) -> None:
+        nonlocal waiting, most
+        waiting += 1
+        most = max(most, waiting)
+        if isinstance(event, Inbound):
+            taken.append(event.text)
+        await asyncio.sleep(0.01)
+        waiting -= 1
+
+    heard = Heard()
+    task = asyncio.ensure_future(house.channel().run(receive, heard))
+    async with asyncio.timeout(10):
+        while len(taken) < 5:  # noqa: ASYNC110 - the test looks at what it was not told of
+            await asyncio.sleep(0.01)
+    task.cancel()
+    assert taken == [f"m{number}" for number in range(5)]
+    assert most == 5
 
 
 async def test_a_token_the_server_lost_is_told_and_reading_goes_on(house: House) -> None:

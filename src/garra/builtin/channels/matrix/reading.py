@@ -14,13 +14,15 @@ from garra.builtin.channels.matrix.invites import Door, invited
 from garra.builtin.channels.matrix.position import Invite, Position, position
 from garra.builtin.channels.matrix.rooms import Rooms
 from garra.builtin.channels.matrix.settings import Settings
-from garra.sdk.channel import Cursor, Ignored, Inbound, Pulse, Receive
+from garra.sdk.channel import Cursor, Ignored, Inbound, Pulse, Receive, receive_all
 
 HOLD_S = 30
 """How long the server may keep a sync open when nothing happens."""
 SLACK_S = 20.0
 FIRST_S = 180.0
 """How long the first sync may take, which a big account makes slow."""
+TOGETHER = 100
+"""So many events of a sync are stored with one write."""
 PAGE, PAGES = 100, 50
 """What was missed in one room is fetched so far back."""
 
@@ -67,6 +69,7 @@ class Reading:
     pulse: Pulse
     opens: Opens | None = None
     _told: set[str] = field(default_factory=set)
+    _read: list[Inbound | Ignored] = field(default_factory=list)
 
     async def run(self) -> None:
         """Raises LinkLost."""
@@ -83,6 +86,7 @@ class Reading:
                 continue
             self.pulse.alive()
             hold, wait = HOLD_S, HOLD_S + SLACK_S
+            self._read.clear()
             try:
                 here = await self._take(found, here)
             except Refused as refused:
@@ -113,6 +117,7 @@ class Reading:
             await self._room(room, _dict(body), here.since)
         for room, body in _dict(rooms.get("leave")).items():
             await self._left(room, _dict(body), here.since)
+        await self._store()
         asked = (invited(room, _dict(body), here.user) for room, body in _dict(rooms.get("invite")).items())
         waiting = tuple(invite for invite in asked if invite is not None)
         after = Position(here.user, found["next_batch"])
@@ -194,9 +199,22 @@ class Reading:
         for event in _events(_dict(body.get("timeline"))) if since else ():
             place = await self.rooms.place(room)
             if event.get("type") == "m.room.member" and event.get("state_key") == self.reader.me.id:
-                await self.receive(self.reader.read(event, place))
+                await self._put(self.reader.read(event, place))
             else:
-                await self.receive(self.reader.ignored(place, event, "left"))
+                await self._put(self.reader.ignored(place, event, "left"))
+
+    async def _put(self, read: Inbound | Ignored) -> None:
+        """Take an event of this sync in its order; it is stored with the others, before the token is."""
+        self._read.append(read)
+        if len(self._read) >= TOGETHER:
+            await self._store()
+
+    async def _store(self) -> None:
+        """Raises what kept one of them from being stored: then all of the sync come again."""
+        together, self._read = self._read, []
+        _, fault = await receive_all(self.receive, together)
+        if fault is not None:
+            raise fault
 
     # ---- one event
 
@@ -206,10 +224,10 @@ class Reading:
         if event.get("type") != "m.room.encrypted":
             await self._deliver(room, event)
         elif "ciphertext" not in _dict(event.get("content")):
-            await self.receive(self.reader.ignored(place, event, "redacted"))
+            await self._put(self.reader.ignored(place, event, "redacted"))
         elif self.opens is None:
             self._note(room, f"{room} is encrypted and encryption is off: its messages cannot be read.")
-            await self.receive(self.reader.ignored(place, event, "encrypted"))
+            await self._put(self.reader.ignored(place, event, "encrypted"))
         else:
             await self._open(room, event, self.opens)
 
@@ -223,12 +241,15 @@ class Reading:
         place = await self.rooms.place(room)
         if await opens.keep(room, event, found):
             self.pulse.note(f"A message of {event.get('sender')} in {room} cannot be read: {found}.")
-        await self.receive(self.reader.ignored(place, event, f"undecryptable: {found}"))
+        await self._put(self.reader.ignored(place, event, f"undecryptable: {found}"))
 
     async def _late(self, opens: Opens) -> None:
         """Messages whose key has come since."""
-        for room, event, found in await opens.late():
+        came = await opens.late()
+        for room, _, found in came:
             await self._deliver(room, found)
+        await self._store()
+        for _, event, _ in came:
             await opens.forget(event)
 
     async def _changed(self, room: str, event: Event) -> None:
@@ -243,16 +264,16 @@ class Reading:
             return  # what the bot did to messages is no message
         answered = NOBODY
         if kind == "m.reaction" and self.own.reactions == "off":
-            await self.receive(self.reader.ignored(place, event, "reactions-off"))
+            await self._put(self.reader.ignored(place, event, "reactions-off"))
             return
         if not mine and (wanted := target(event)):
             answered = await self._answered(room, wanted)
         if kind == "m.reaction" and self.own.reactions == "own" and answered.sender != self.reader.me.id:
-            await self.receive(self.reader.ignored(place, event, "reaction-elsewhere"))
+            await self._put(self.reader.ignored(place, event, "reaction-elsewhere"))
             return
         read = self.reader.read(event, place, answered)
         self._remember(read)
-        await self.receive(read)
+        await self._put(read)
 
     def _remember(self, read: Inbound | Ignored) -> None:
         if isinstance(read, Inbound) and read.event == "message":
