@@ -341,7 +341,8 @@ class Exec(Protocol):
 
     async def shut_in(self, what: Launch | str) -> bool:
         """Whether a command that is to run, or a background one by its name, can harm nobody: no network, nothing
-        beyond the workspace, none of the files that the agent goes by; or will not run at all.
+        beyond the workspace, none of the files that the agent goes by; or will not run at all, or only where the owner
+        has allowed that very thing, by the allowlist or when he is asked.
         """
         ...
 

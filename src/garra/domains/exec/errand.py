@@ -44,6 +44,12 @@ class Errand:
         said = stricter(self.ground.settings.policy, written)
         return execplan.filled(said, shut_in=self.shut_in or self.consented)
 
+    @property
+    def judged(self) -> bool:
+        """Whether it is looked at: then a person is asked, or it does not run, unless the owner has allowed that."""
+        policy = self.policy
+        return policy.security != "full" or policy.ask == "always"
+
     def plan(self) -> Plan:
         """Blocks. Raises ToolFailed where there is no such folder."""
         return planned(self.launch, self.ground, shut_in=self.shut_in)
@@ -60,8 +66,7 @@ class Settled:
 
 async def settled(errand: Errand) -> Settled:
     """The command as it was judged. Raises ToolFailed when it may not run."""
-    policy = errand.policy
-    if policy.security == "full" and policy.ask != "always":
+    if not errand.judged:
         plan = await asyncio.to_thread(errand.plan)
         return Settled(plan, plan.argv)
     judging = importlib.import_module("garra.domains.exec.judging")  # it loads what most installations never need

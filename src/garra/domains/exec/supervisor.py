@@ -21,7 +21,7 @@ from garra.core.value import frozen
 from garra.domains.exec import fenced, guard
 from garra.domains.exec.boxes import Boxes
 from garra.domains.exec.egress import Asked, Egress
-from garra.domains.exec.errand import Errand, Settled, settled
+from garra.domains.exec.errand import Errand, settled
 from garra.domains.exec.job import After, Facts, Job
 from garra.domains.exec.matching import match
 from garra.domains.exec.planning import LIMITS, Ground
@@ -178,8 +178,8 @@ class Commands:
             )
         where = await self._place(launch)
         sandbox = where.sandbox
-        settled = await self._settled(launch, where)
-        plan = replace(settled.plan, argv=settled.argv)
+        found = await settled(self._errand(launch, where))
+        plan = replace(found.plan, argv=found.argv)
         if plan.closed and sandbox and not sandbox.hides:
             raise ToolFailed(
                 f"No command was run: the gateway's own {plan.closed[0]} lies in the workspace {plan.workspace}, and "
@@ -187,7 +187,7 @@ class Commands:
             )
         if sandbox is not None and sandbox.hides and self.settings.guarded:
             plan = replace(plan, fixed=await asyncio.to_thread(guard.fixed, plan.workspace, self.settings.guarded))
-        child, after = await self._begin(plan, sandbox, launch, settled.same)
+        child, after = await self._begin(plan, sandbox, launch, found.same)
         timeout_s = self.settings.timeout_s if launch.timeout_s is None else launch.timeout_s
         facts = Facts(
             self.supervisor.new_id(self.session_key),
@@ -201,20 +201,25 @@ class Commands:
         job.start(self.supervisor.spawn, update)
         return await self._attend(job)
 
-    async def _place(self, launch: Launch) -> Place:
-        """Where it runs. Raises ToolFailed when it may not run at all."""
-        chosen = await self.supervisor.boxes.choose()
+    async def _where(self, launch: Launch) -> tuple[execplan.Place, Sandbox | None]:
+        """Where a command is to run, and the sandbox there is."""
+        chosen = await self.supervisor.boxes.choose(self.fence.backend)
         where = execplan.place(
             launch.host,
-            self.settings.host,
+            fence.host(self.settings.host, self.fence),
             elevated=launch.elevated,
             missing=None if chosen.sandbox else chosen.missing,
             interactive=self.origin == "local",
             barred=self.settings.barred,
         )
+        return where, chosen.sandbox
+
+    async def _place(self, launch: Launch) -> Place:
+        """Where it runs. Raises ToolFailed when it may not run at all."""
+        where, sandbox = await self._where(launch)
         match where:
             case execplan.InSandbox():
-                return Place(chosen.sandbox)
+                return Place(sandbox)
             case execplan.OnHost():
                 return Place(None)
             case execplan.AskOwner(reason):
@@ -224,15 +229,13 @@ class Commands:
             case execplan.Refused(reason):
                 raise ToolFailed(reason, details={"kind": "refused"})
 
-    async def _settled(self, launch: Launch, where: Place) -> Settled:
-        """The command as it was judged. Raises ToolFailed when it may not run."""
+    def _errand(self, launch: Launch, where: Place) -> Errand:
         house, behalf = self.supervisor, self.behalf
-        errand = Errand(
+        return Errand(
             launch, Ground(self.workspace, self.settings, house.host), house.rules, house.asker, house.clock.now_ms,
             self.session_key, behalf.agent_id, behalf.run_id, behalf.requester, where.sandbox is not None,
             where.consented,
         )  # fmt: skip
-        return await settled(errand)
 
     async def _begin(self, plan: Plan, sandbox: Sandbox | None, launch: Launch, same: str) -> tuple[Child, After]:
         """Start it within its fence, with its way out."""
@@ -362,18 +365,12 @@ class Commands:
         if isinstance(what, str):
             job = self.supervisor.jobs(self.session_key).get(what)
             return job is None or job.facts.shut_in
-        chosen = await self.supervisor.boxes.choose(self.fence.backend)
-        where = execplan.place(
-            what.host,
-            fence.host(self.settings.host, self.fence),
-            elevated=what.elevated,
-            missing=None if chosen.sandbox else chosen.missing,
-            interactive=self.origin == "local",
-            barred=self.settings.barred,
-        )
+        where, sandbox = await self._where(what)
         if isinstance(where, execplan.Refused):
             return True
-        box = chosen.sandbox if isinstance(where, execplan.InSandbox) else None
+        if isinstance(where, execplan.OnHost):
+            return self._errand(what, Place(None)).judged  # by what the owner allowed by name, or by himself
+        box = sandbox if isinstance(where, execplan.InSandbox) else None
         if box is None or not box.hides or self.settings.network:
             return False
         return await asyncio.to_thread(guard.holds, self.workspace, self.settings.guarded)
