@@ -27,7 +27,8 @@ from garra.core.value import frozen
 from garra.domains.context import prompt
 from garra.domains.exec.approvals import Approvals
 from garra.domains.exec.boxes import probe_by
-from garra.domains.exec.supervisor import Consent, Host, Supervisor
+from garra.domains.exec.planning import Host
+from garra.domains.exec.supervisor import Consent, Supervisor
 from garra.domains.models import catalog
 from garra.domains.models.call import Ports as ModelPorts
 from garra.domains.models.children import Children
@@ -201,6 +202,9 @@ class _Building:
         fetcher = Fetcher(self.http, self.programs, self.env, Progress(self.options.tell, self.clock))
         self.weights = LocalWeights(self.paths.state / "models", fetcher)
         ports = _ports(self.paths, self.env, self.spawn, Doors(self.programs, self.http, self.weights))
+        reach = web.Ground(live, self.paths, self.env, self.programs, lambda: self.models)
+        self.reach = await web.opened(reach, self.stack)
+        ports |= self.reach.ports
         self.plugins = await asyncio.to_thread(_plugins, self.paths, live, ports)
 
     async def find_models(self) -> None:

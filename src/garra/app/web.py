@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+from garra.app.shelf import Shelf
 from garra.config.live import Live
 from garra.config.paths import Paths
 from garra.core.value import frozen
+from garra.domains.delivery.media import MediaRoot
+from garra.domains.models.registry import Models
 from garra.domains.web import settings
 from garra.domains.web.door import Web
+from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.process.bounded import Bounded
 from garra.io.process.door import Programs
+from garra.runs.sight import Sight
 from garra.sdk.ports import Via
 
 
@@ -25,8 +31,20 @@ class Reach:
     ports: dict[str, Any]
 
 
-async def opened(live: Live, paths: Paths, env: Environment, programs: Programs, stack: AsyncExitStack) -> Reach:
+@frozen
+class Ground:
+    """What the house has for it; `models` are there before the first call."""
+
+    live: Live
+    paths: Paths
+    env: Environment
+    programs: Programs
+    models: Callable[[], Models]
+
+
+async def opened(ground: Ground, stack: AsyncExitStack) -> Reach:
     """What the tools of one house have, until `stack` is closed."""
+    live, clock = ground.live, SystemClock()
     known = await asyncio.to_thread(settings.shipped)
     door = Web(
         lambda: live.config,
@@ -35,4 +53,10 @@ async def opened(live: Live, paths: Paths, env: Environment, programs: Programs,
         lambda: Via(live.config.proxy_url or None, live.config.ca_file or None),
     )
     stack.push_async_callback(door.close)
-    return Reach(door, {"web": door, "bounded": Bounded(programs, env, str(paths.state))})
+    ports = {
+        "web": door,
+        "bounded": Bounded(ground.programs, ground.env, str(ground.paths.state)),
+        "sight": Sight(ground.models, lambda: live.config, clock),
+        "shelf": Shelf(MediaRoot(ground.paths.media, clock)),
+    }
+    return Reach(door, ports)

@@ -293,7 +293,9 @@ class Assembler:
         )
 
         async def call(call: ToolCall, update: Update) -> ToolResult:
-            result = await parts.pipeline.call(call, watch.context(context), update, scope())
+            now = scope()
+            mine = replace(watch.context(context), model=f"{now.provider}/{now.model}")
+            result = await parts.pipeline.call(call, mine, update, now)
             await watch.heard(result)
             return result
 

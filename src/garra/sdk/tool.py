@@ -58,6 +58,8 @@ class ToolContext:
     requester: str = ""
     marks: Marks = CLEAN
     family: Family | None = None
+    model: str = ""
+    """The model that calls, as `provider/id`; empty where a person or a program does."""
 
 
 @frozen

@@ -32,7 +32,7 @@ class WebPlace:
         self.programs = Programs()
         self.env = dict(env)
         self.web = Web(lambda: self.config, lambda: self.env, known, lambda: DIRECT)
-        bounded = Bounded(self.programs, {"PYTHONPATH": ":".join(sys.path)}, str(root))
+        self.bounded = bounded = Bounded(self.programs, {"PYTHONPATH": ":".join(sys.path)}, str(root))
         clock = SystemClock()
         self.tools = (WebFetch(self.web, bounded, clock), WebSearch(self.web, bounded, clock))
         self.pipeline = Pipeline(lambda: self.tools, lambda _: (self.web.switches(),), clock)

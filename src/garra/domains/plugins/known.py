@@ -18,7 +18,7 @@ from garra.sdk.provider import Provider, parse
 
 log = logging.getLogger(__name__)
 
-PORTS = ("http", "spawn", "clock", "probe", "children", "weights", "web", "bounded")
+PORTS = ("http", "spawn", "clock", "probe", "children", "weights", "web", "bounded", "sight", "shelf")
 """What a host hands out, by name."""
 
 

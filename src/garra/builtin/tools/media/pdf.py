@@ -1,0 +1,101 @@
+"""Read a PDF: the text of its pages."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from typing import Any, Final
+
+import msgspec
+
+from garra.builtin.tools.media.source import take
+from garra.core import outside
+from garra.core.errors import ToolFailed, Unavailable
+from garra.core.taint import Mark
+from garra.sdk.sight import Shelf, Sight
+from garra.sdk.tool import Call, Result, ToolInfo, Update
+from garra.sdk.web import Bounded, Web
+
+READER: Final = "garra.builtin.tools.media.pages"
+CHARS: Final = 36_000
+"""Characters of one answer; the other pages are read by another call."""
+READ_S: Final = 20.0
+
+
+class Pdf:
+    """The tool `pdf`."""
+
+    info = ToolInfo(
+        "pdf",
+        "Read a PDF",
+        "Read the text of a PDF: a file, a media:// handle or an address.",
+        {
+            "type": "object",
+            "properties": {
+                "pdf": {"type": "string", "minLength": 1, "maxLength": 4_000},
+                "pages": {"type": "string", "pattern": "^[0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?){0,50}$"},
+                "password": {"type": "string", "maxLength": 200},
+            },
+            "required": ["pdf"],
+            "additionalProperties": False,
+        },
+        groups=("group:media",),
+    )
+
+    def __init__(self, web: Web, bounded: Bounded, sight: Sight, shelf: Shelf) -> None:
+        self._web, self._bounded, self._sight, self._shelf = web, bounded, sight, shelf
+
+    def prepare(self, arguments: Any) -> Any:
+        given = dict(arguments)
+        if "pdf" not in given:
+            for name in ("path", "file", "url"):
+                if name in given:
+                    given["pdf"] = given.pop(name)
+        if isinstance(given.get("pages"), str):
+            given["pages"] = re.sub(r"\s+", "", given["pages"])
+        return given
+
+    async def execute(self, call: Call, _: Update) -> Result:
+        if importlib.util.find_spec("pypdf") is None:
+            raise ToolFailed("PDF files need the package pypdf, which is not installed: pip install pypdf")
+        rules = self._sight.documents()
+        taken = await take(call, call.arguments["pdf"].strip(), rules.max_bytes, self._web, self._shelf)
+        if b"%PDF-" not in taken.data[:1_024]:
+            raise ToolFailed(f"{taken.name} is no PDF")
+        wanted = ranges(call.arguments.get("pages", ""))
+        asked = {
+            "pages": wanted,
+            "most": rules.max_pages,
+            "password": call.arguments.get("password", ""),
+            "chars": CHARS,
+        }
+        try:
+            said = await self._bounded.run(READER, json.dumps(asked).encode() + b"\n" + taken.data, timeout_s=READ_S)
+        except Unavailable as fault:
+            raise ToolFailed(f"{taken.name}: {fault.message}") from None
+        found = msgspec.json.decode(said)
+        if "error" in found:
+            raise ToolFailed(f"{taken.name}: {found['error']}")
+        return told(taken.name, found, taken.marks)
+
+
+def ranges(text: str) -> list[list[int]]:
+    """`1-3,7` as pairs of first and last."""
+    parts = [part.split("-") for part in text.split(",") if part]
+    return [[int(part[0]), int(part[-1])] for part in parts]
+
+
+def told(name: str, found: dict[str, Any], marks: tuple[Mark, ...]) -> Result:
+    """The text of a document is never more than data, wherever the file came from."""
+    pages = found["pages"]
+    if not pages:
+        raise ToolFailed(f"{name} has {found['count']} pages; none of them was asked for")
+    mark = marks[0] if marks else Mark("file", name)
+    title = f"Title: {outside.name(found['title'])}\n\n" if found["title"] else ""
+    body = "\n\n".join(f"[page {number}]\n{text.strip() or '(no text: a picture?)'}" for number, text in pages)
+    last = pages[-1][0]
+    more = f"; go on with pages={last + 1}-{found['count']}" if last < found["count"] else ""
+    details = {"pdf": name, "pageCount": found["count"], "pages": [number for number, _ in pages]}
+    line = f"[{outside.name(name)}: {found['count']} pages, {pages[0][0]} to {last} here{more}]"
+    return Result.of(f"{line}\n{outside.wrap(title + body, mark)}", details, (mark,))
