@@ -28,7 +28,8 @@ class Settings:
     command. `notify` tells the session when a command in the background ended.
 
     `guarded` are the files and folders (these end in /) of the workspace that a command in a sandbox cannot change:
-    set for a turn that has read text from outside. `asks`: then no command of it counts as shut in.
+    set for a turn that has read text from outside. `asks`: then no command of it counts as shut in. `why` says to the
+    person who is asked for the others what that text was, and `covers` names what his lasting yes holds for.
 
     `policy` is what the configuration says of security and of asking. `safe_bins` are the filters that need no entry
     (None: the usual ones), `safe_folders` where they may lie besides, `safe_profiles` those of the owner's own, as they
@@ -43,6 +44,8 @@ class Settings:
     path: tuple[str, ...] = ()
     guarded: tuple[str, ...] = ()
     asks: bool = False
+    why: tuple[str, ...] = ()
+    covers: str = ""
     policy: Policy = Policy()
     safe_bins: tuple[str, ...] | None = None
     safe_folders: tuple[str, ...] = ()

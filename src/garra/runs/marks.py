@@ -88,7 +88,12 @@ def held(context: ToolContext, marks: Marks, config: Config) -> ToolContext:
         return context
     programs = context.exec
     if isinstance(programs, Commands):
-        programs = programs.guarded(taint.GUARDED, ask=config.tools.taint.exec == "ask")
+        programs = programs.guarded(
+            taint.GUARDED,
+            ask=config.tools.taint.exec == "ask",
+            why=(taint.does(("runs",)), *taint.because(marks)),
+            covers=taint.covered(context.session_key, "exec", marks),
+        )
     return replace(context, marks=marks, exec=programs)
 
 

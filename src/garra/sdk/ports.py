@@ -339,10 +339,12 @@ class Exec(Protocol):
 
     async def kill(self, session: str) -> Ran: ...
 
-    async def shut_in(self, what: Launch | str) -> bool:
-        """Whether a command that is to run, or a background one by its name, can harm nobody: no network, nothing
-        beyond the workspace, none of the files that the agent goes by; or will not run at all, or only where the owner
-        has allowed that very thing, by the allowlist or when he is asked.
+    async def settles(self, what: Launch | str) -> bool:
+        """Whether nobody else has to ask a person about it in a turn that has read text from outside.
+
+        So it is where a command that is to run, or what is typed into a background one (by its name), can harm nobody:
+        no network, nothing beyond the workspace, none of the files that the agent goes by; where it will not run at
+        all; and where `run` itself asks.
         """
         ...
 

@@ -125,7 +125,7 @@ class NoPrograms:
     async def kill(self, session: str) -> Ran:
         self._refuse()
 
-    async def shut_in(self, what: Launch | str) -> bool:
+    async def settles(self, what: Launch | str) -> bool:
         return True
 
     async def match(self, pattern: str, texts: Sequence[tuple[str, bytes]], limit: int) -> list[Hit]:

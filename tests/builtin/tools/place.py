@@ -44,7 +44,7 @@ class NoExec:
     async def kill(self, session: str) -> Ran:
         raise AssertionError(session)
 
-    async def shut_in(self, what: Launch | str) -> bool:
+    async def settles(self, what: Launch | str) -> bool:
         return True
 
     async def match(self, pattern: str, texts: Sequence[tuple[str, bytes]], limit: int) -> list[Hit]:

@@ -46,7 +46,7 @@ class ExecTool:
         return {OF_OLD.get(name, name): value for name, value in arguments.items()}
 
     async def affects(self, call: Call) -> tuple[Effect, ...]:
-        return () if await call.context.exec.shut_in(launch(call.arguments)) else self.info.effects
+        return () if await call.context.exec.settles(launch(call.arguments)) else self.info.effects
 
     async def execute(self, call: Call, update: Update) -> Result:
         ran = await call.context.exec.run(launch(call.arguments, call.id), update)

@@ -48,7 +48,7 @@ class Process:
     async def affects(self, call: Call) -> tuple[Effect, ...]:
         """What is typed into a program may be as good as a command; to look at it, or end it, is not."""
         asked = call.arguments
-        if asked["action"] not in TYPED or await call.context.exec.shut_in(str(asked.get("sessionId", ""))):
+        if asked["action"] not in TYPED or await call.context.exec.settles(str(asked.get("sessionId", ""))):
             return ()
         return self.info.effects
 

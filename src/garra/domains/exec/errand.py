@@ -18,7 +18,8 @@ from garra.sdk.sandbox import Plan
 @frozen
 class Errand:
     """A command that is about to start. `rules` gives what the document of approvals says now, `asker` asks people.
-    `consented`: the person at the terminal has just said that commands may run on the machine itself.
+    `consented`: the person at the terminal has just said that commands may run on the machine itself. `why` makes a
+    person decide, whatever the rules say: its turn has read text from outside.
     """
 
     launch: Launch
@@ -32,6 +33,7 @@ class Errand:
     requester: str
     shut_in: bool = False
     consented: bool = False
+    why: tuple[str, ...] = ()
 
     @property
     def policy(self) -> Policy:
@@ -48,7 +50,7 @@ class Errand:
     def judged(self) -> bool:
         """Whether it is looked at: then a person is asked, or it does not run, unless the owner has allowed that."""
         policy = self.policy
-        return policy.security != "full" or policy.ask == "always"
+        return bool(self.why) or policy.security != "full" or policy.ask == "always"
 
     def plan(self) -> Plan:
         """Blocks. Raises ToolFailed where there is no such folder."""

@@ -11,9 +11,10 @@ import os
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from garra.core import commands, execjudge, programs
+from garra.core import commands, execjudge, programs, taint
 from garra.core.approvals import Answer, Question
 from garra.core.commands import Command, Simple, Unparsed
 from garra.core.errors import ToolFailed
@@ -47,10 +48,14 @@ async def settle(errand: Errand) -> Settled:
     match execjudge.judge(seen.command, seen.case):
         case Deny(reason):
             raise _refused(reason)
-        case Allow(steps):
+        case Allow(steps) if not errand.why:
             return await asyncio.to_thread(_settled, seen, steps, shut_in=errand.shut_in)
-        case Ask() as ask:
+        case judged:
+            ask = judged if isinstance(judged, Ask) else _marked(judged)
             question = _question(errand, seen, ask)
+            if errand.why:
+                covers = errand.ground.settings.covers if isinstance(judged, Allow) else ""
+                question = replace(question, why=(*errand.why, *question.why), covers=covers, fallback="deny")
             answer = await errand.asker.ask(question) if errand.asker else NOBODY
             if not answer.allowed:
                 raise _refused(answer.reason or "it was not approved")
@@ -64,6 +69,11 @@ async def settle(errand: Errand) -> Settled:
 
 def _refused(reason: str) -> ToolFailed:
     return ToolFailed(f"No command was run: {reason}.", details={"kind": "denied", "reason": reason})
+
+
+def _marked(allowed: Allow) -> Ask:
+    """What the rules let through, in a turn that has read text from outside: a person decides."""
+    return Ask((), allowed.plan, ("allow-once", "allow-always", "deny"), remembers=taint.remembers("exec"))
 
 
 def _question(errand: Errand, seen: Seen, ask: Ask) -> Question:

@@ -178,7 +178,8 @@ class Commands:
             )
         where = await self._place(launch)
         sandbox = where.sandbox
-        found = await settled(self._errand(launch, where))
+        why = self.settings.why if self.settings.why and not await self._is_confined(launch) else ()
+        found = await settled(replace(self._errand(launch, where), why=why))
         plan = replace(found.plan, argv=found.argv)
         if plan.closed and sandbox and not sandbox.hides:
             raise ToolFailed(
@@ -355,23 +356,26 @@ class Commands:
         await job.kill()
         return job.fresh()
 
-    def guarded(self, names: tuple[str, ...], *, ask: bool) -> Commands:
+    def guarded(self, names: tuple[str, ...], *, ask: bool, why: tuple[str, ...] = (), covers: str = "") -> Commands:
         """The same for a turn that has read text from outside: `names` stay as they are, see `execplan.Settings`."""
-        return replace(self, settings=replace(self.settings, guarded=names, asks=ask))
+        return replace(self, settings=replace(self.settings, guarded=names, asks=ask, why=why, covers=covers))
 
-    async def shut_in(self, what: Launch | str) -> bool:
+    async def settles(self, what: Launch | str) -> bool:
+        if isinstance(what, Launch):
+            return bool(self.settings.why) or await self._is_confined(what)
+        job = self.supervisor.jobs(self.session_key).get(what)
+        return not self.settings.asks and (job is None or job.facts.shut_in)
+
+    async def _is_confined(self, what: Launch) -> bool:
+        """Whether it can harm nobody, or will not run at all: see `sdk.ports.Exec.settles`."""
         if self.settings.asks:
             return False
-        if isinstance(what, str):
-            job = self.supervisor.jobs(self.session_key).get(what)
-            return job is None or job.facts.shut_in
         where, sandbox = await self._where(what)
         if isinstance(where, execplan.Refused):
             return True
-        if isinstance(where, execplan.OnHost):
-            return self._errand(what, Place(None)).judged  # by what the owner allowed by name, or by himself
         box = sandbox if isinstance(where, execplan.InSandbox) else None
-        if box is None or not box.hides or self.settings.network:
+        engine = self.fence.container
+        if box is None or not box.hides or self.settings.network or (engine and engine.network != "none"):
             return False
         return await asyncio.to_thread(guard.holds, self.workspace, self.settings.guarded)
 
