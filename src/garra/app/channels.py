@@ -14,7 +14,7 @@ from garra.app.arrivals import Arrivals
 from garra.app.couriers import Couriers, Trade
 from garra.app.discreet import Discreet
 from garra.app.door import Door
-from garra.app.house import House
+from garra.app.house import House, new_id
 from garra.app.owners import Owners
 from garra.config import view
 from garra.config.sections import Config
@@ -39,6 +39,7 @@ from garra.domains.delivery.owner import Owner
 from garra.domains.delivery.replies import Replies
 from garra.domains.delivery.shares import Shares
 from garra.domains.delivery.timeline import Timeline
+from garra.domains.questions.register import Questions
 from garra.io.files.root import Root
 from garra.io.http.door import GuardedHttp
 from garra.io.store.shelf import Shelf
@@ -119,6 +120,7 @@ class Channels:
             limits=self._couriers.limits,
         )
         self.desk = self._desk(timeline)
+        self.questions = Questions(Shelf(db, "questions"), clock, spawn, new_id)
         self._cards = Cards(house.approvals, self._card_ports(owners))
         house.approvals.routes.append(self._cards)
         self.outbox.subscribe(self._cards.failed)
@@ -139,6 +141,7 @@ class Channels:
         """Go on with what an earlier process left, then let the links run."""
         house = self._house
         await self.pairing.load()
+        await self.questions.load()
         await self.shares.load()
         found = await self._configured()
         self._couriers.follow(found)
@@ -226,6 +229,7 @@ class Channels:
             attachments=Fetched(self._media, self._couriers.channel, self._ears),
             version=__version__,
             approvals=house.approvals,
+            questions=self.questions,
             subagents=house.subagents,
         )
 

@@ -38,7 +38,7 @@ from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
-from garra.gateway.methods import chat, pairing, status
+from garra.gateway.methods import chat, pairing, questions, status
 from garra.gateway.opening import Opening
 from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
@@ -161,6 +161,7 @@ class _Resident:
             host.more[WEBCHAT] = channels.webchat
             host.more[kin.WHERE] = house.subagents
             self.stack.callback(pairing.watch(host))
+            self.stack.callback(questions.watch(host, channels.questions))
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
         found.spawn(live.watch(), "configuration watch")

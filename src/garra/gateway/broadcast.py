@@ -61,6 +61,8 @@ EMITTED: Final = (
     "plugin.approval.requested",
     "plugin.approval.resolved",
     "presence",
+    "question.requested",
+    "question.resolved",
     "session.approval",
     "session.message",
     "session.tool",

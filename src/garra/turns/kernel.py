@@ -24,6 +24,7 @@ from garra.core.value import frozen
 from garra.domains.delivery.inbox import InboxRow
 from garra.sdk.channel import Ignored, Inbound
 from garra.turns import ask, chores, inbound
+from garra.turns.answering import taken
 from garra.turns.answers import KEPT, Answers, End, Going, numbered
 from garra.turns.ask import Spoken
 from garra.turns.bursts import Burst, Bursts
@@ -63,6 +64,9 @@ class Outcome:
     admission: Admission
     dispatched: bool = False
     why: str = ""
+
+
+ANSWERED: Final = Outcome("dispatch", dispatched=True, why="answer to a question")
 
 
 class Kernel:
@@ -167,7 +171,8 @@ class Kernel:
         await self._ports.timeline.note_all((row.id,), "routed", detail)
         if judged.given is not None:
             return await self._command(spoken, judged.given)
-        return await self._speak(spoken)
+        left = await taken(self._ports.questions, spoken)
+        return await (self._closed(row, ANSWERED) if left is None else self._speak(left))
 
     async def _command(self, spoken: Spoken, given: Given) -> Outcome:
         """Carry out a command: at once where it overtakes, else in the chat's order."""

@@ -16,6 +16,7 @@ from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft
 from garra.domains.delivery.inbox import InboxRow
 from garra.domains.exec.approvals import Approvals
+from garra.domains.questions.register import Questions
 from garra.domains.sessions.session import Session
 from garra.runs.run import Run, Turn
 from garra.runs.subagents import Subagents
@@ -229,7 +230,7 @@ async def cannot_compact(key: str) -> str:
 class Ports:
     """Everything. `workspace` gives an agent's folder; `halt` ends a session's programs and sub-agents, and says how
     many of these; `compact` sums one up and says what became of it; `warn` is a line for the owner; `approvals` are the
-    questions that /approve answers.
+    questions that /approve answers, `questions` those of agents.
     """
 
     inbox: Inbox
@@ -251,3 +252,4 @@ class Ports:
     version: str = ""
     subagents: Subagents | None = None
     approvals: Approvals | None = None
+    questions: Questions | None = None

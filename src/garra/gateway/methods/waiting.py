@@ -1,5 +1,5 @@
-"""Questions of an agent, and what it suggests. None ever waits here yet, and the lists say so: the clients ask for them
-again and again when they are refused.
+"""What an agent suggests. None ever waits here yet, and the list says so: clients ask again and again when they are
+refused.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from garra.gateway.host import Host
-from garra.gateway.method import QUESTIONS, READ, Caller, Method
-from garra.gateway.params import Nothing, Params
+from garra.gateway.method import READ, Caller, Method
+from garra.gateway.params import Params
 
 
 class TaskSuggestions(Params, frozen=True):
@@ -18,15 +18,8 @@ class TaskSuggestions(Params, frozen=True):
     agent_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
 
 
-def questions(host: Host, caller: Caller, params: Nothing) -> dict[str, Any]:
-    return {"questions": []}
-
-
 def suggestions(host: Host, caller: Caller, params: TaskSuggestions) -> dict[str, Any]:
     return {"suggestions": []}
 
 
-METHODS: tuple[Method, ...] = (
-    Method("question.list", QUESTIONS, Nothing, questions),
-    Method("taskSuggestions.list", READ, TaskSuggestions, suggestions),
-)
+METHODS: tuple[Method, ...] = (Method("taskSuggestions.list", READ, TaskSuggestions, suggestions),)
