@@ -12,6 +12,7 @@ from typing import Any
 from garra.client import quick
 from garra.client.target import Target
 from garra.faces.cli import output, parsing, place
+from garra.faces.cli.messages_words import fate
 
 READ = ("operator.read",)
 WRITE = ("operator.read", "operator.write")
@@ -179,6 +180,8 @@ def _show(target: Target, asked: argparse.Namespace) -> int:
     if asked.json:
         output.say_json(found)
         return 0
+    if told := fate(found["message"], found["answers"], found["timeline"]):
+        output.say(output.harmless(told) + "\n")
     for row in (found["message"], *found["answers"]):
         output.say("\n".join(_whole(row)) + "\n")
     for station in found["timeline"]:
