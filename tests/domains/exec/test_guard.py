@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from garra.core.approvals import Answer, Question
 from garra.core.errors import ToolFailed
 from garra.core.execplan import Settings
+from garra.core.execrules import Entry, Policy
 from garra.core.taint import GUARDED
 from garra.domains.exec import guard
 from garra.domains.exec.supervisor import Commands
 from garra.sdk.ports import Launch
-from tests.domains.exec.house import ON_HOST, SHUT_IN, House, NoBox, silent
+from tests.domains.exec.house import FREE, ON_HOST, SHUT_IN, House, NoBox, silent
 
 bwrap = pytest.mark.needs("bwrap")
+
+
+@dataclass
+class Person:
+    """Somebody who answers."""
+
+    answer: Answer = field(default_factory=lambda: Answer("deny", reason="the owner said no"))
+    asked: list[Question] = field(default_factory=list)
+
+    async def ask(self, question: Question) -> Answer:
+        self.asked.append(question)
+        return self.answer
 
 
 def marked(house: House, settings: Settings = SHUT_IN, *, ask: bool = False) -> Commands:
@@ -60,16 +75,16 @@ async def test_the_rest_of_the_workspace_is_the_commands_own(house: House) -> No
 
 @bwrap
 async def test_what_can_harm_nobody_is_shut_in(house: House) -> None:
-    assert await marked(house).shut_in(Launch("true"))
-    assert not await marked(house, ask=True).shut_in(Launch("true"))
-    assert not await marked(house, ON_HOST).shut_in(Launch("true"))
-    assert not await marked(house, Settings(network=True)).shut_in(Launch("true"))
-    assert await marked(house).shut_in(Launch("true", host="gateway"))  # it will be refused
+    assert await marked(house).settles(Launch("true"))
+    assert not await marked(house, ask=True).settles(Launch("true"))
+    assert not await marked(house, ON_HOST).settles(Launch("true"))
+    assert not await marked(house, Settings(network=True)).settles(Launch("true"))
+    assert await marked(house).settles(Launch("true", host="gateway"))  # it will be refused
 
 
 async def test_without_a_sandbox_that_holds_nothing_is_shut_in(house: House) -> None:
     commands = house.commands(house.supervisor([NoBox()]), origin="local").guarded(GUARDED, ask=False)
-    assert not await commands.shut_in(Launch("true"))
+    assert not await commands.settles(Launch("true"))
 
 
 @bwrap
@@ -77,7 +92,7 @@ async def test_a_link_in_their_place_makes_a_person_decide(house: House) -> None
     (house.workspace / "real.md").write_text("x")
     (house.workspace / "soul.md").symlink_to("real.md")
     commands = marked(house)
-    assert not await commands.shut_in(Launch("true"))
+    assert not await commands.settles(Launch("true"))
     assert (await said(commands, "echo it runs when allowed")).startswith("it runs")
 
 
@@ -88,8 +103,42 @@ async def test_a_command_in_the_background_is_as_free_as_it_was_begun(house: Hou
     before = (await free.run(Launch("cat", background=True), silent)).session or ""
     held = free.guarded(GUARDED, ask=False)
     after = (await held.run(Launch("cat", background=True), silent)).session or ""
-    assert [await held.shut_in(name) for name in (before, after, "gone")] == [False, True, True]
+    assert [await held.settles(name) for name in (before, after, "gone")] == [False, True, True]
     await supervisor.close()
+
+
+@pytest.mark.parametrize("policy", [FREE, Policy("full", "always"), Policy("allowlist", "off", None, (Entry("echo"),))])
+async def test_a_command_on_the_machine_is_asked_about_once_whatever_the_rules_allow(
+    house: House, policy: Policy
+) -> None:
+    person = Person()
+    supervisor = house.supervisor([])
+    supervisor.asker = person
+    own = house.commands(supervisor, Settings(host="gateway", policy=policy))
+    marked = own.guarded(GUARDED, ask=False, why=("it read https://evil.example/",), covers="taint:exec:x")
+    assert await marked.settles(Launch("echo hi"))
+    with pytest.raises(ToolFailed, match="the owner said no"):
+        await marked.run(Launch("echo hi"), silent)
+    (question,) = person.asked
+    assert question.why[0] == "it read https://evil.example/"
+    assert (question.kind, question.host, question.fallback) == ("exec", "gateway", "deny")
+    person.answer = Answer("allow-once")
+    assert await said(marked, "echo hi") == "hi\n"
+    if policy.ask != "always":
+        assert (question.covers, question.choices[1]) == ("taint:exec:x", "allow-always")
+
+
+@bwrap
+async def test_in_the_sandbox_nobody_is_asked_unless_the_owner_wants_to_be(house: House) -> None:
+    person = Person(Answer("allow-once"))
+    supervisor = house.boxed()
+    supervisor.asker = person
+    why = ("it read https://evil.example/",)
+    free = house.commands(supervisor).guarded(GUARDED, ask=False, why=why)
+    assert (await said(free, "echo hi"), person.asked) == ("hi\n", [])
+    strict = house.commands(supervisor).guarded(GUARDED, ask=True, why=why)
+    assert (await said(strict, "echo hi"), len(person.asked)) == ("hi\n", 1)
+    assert person.asked[0].host == "sandbox"
 
 
 def test_what_cannot_be_made_is_said(tmp_path: Path) -> None:
