@@ -19,6 +19,8 @@ from typing import Final
 from garra.core.taint import Mark
 
 NAME: Final = "EXTERNAL_UNTRUSTED_CONTENT"
+CONTEXT: Final = "OPENCLAW_INTERNAL_CONTEXT"
+"""What marks a message to the model that holds no words of a person."""
 GONE: Final = "[marker removed]"
 WHERE: Final = 300
 """Characters of an address or a name that are shown."""
@@ -37,7 +39,10 @@ def _word(word: str) -> str:
 
 
 _GAP = rf"[\s_\-\uff3f{_HIDDEN}]{{1,8}}"
-_MARKER = re.compile(f"(?:{_word('END')}{_GAP})?" + _GAP.join(map(_word, NAME.split("_"))))
+_MARKER = re.compile(
+    f"(?:{_word('END')}{_GAP})?{_GAP.join(map(_word, NAME.split('_')))}"
+    f"|(?:{_word('BEGIN')}|{_word('END')}){_GAP}{_GAP.join(map(_word, CONTEXT.split('_')))}"
+)
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 """Control characters, changes of the writing's direction, and the tags in which words can be hidden from people."""
 _TOKENS = re.compile(

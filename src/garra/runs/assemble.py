@@ -100,29 +100,15 @@ class Assembler:
         session = await parts.sessions.need(turn.session_key)
         place = await self._opened(turn.agent_id)
         models = self._models(run, session, config)
-        documents, skills = await asyncio.to_thread(self._read, place, config)
         offered = {model.ref: self._offered(run, model) for model in models}
         specs = offered[models[0].ref]
-        zone_name = config.agents.defaults.time_zone or "UTC"
-        stable = prompt.Stable(
-            product="OpenClaw" if parts.paths.compat else "Garra",
-            shape="minimal" if turn.origin == "subagent" and models[0].prompt == "full" else models[0].prompt,
-            tools=tuple(spec.name for spec in specs),
-            workspace=(await asyncio.to_thread(self._seat, place, whom_of(run)))[0],
-            files=documents,
-            skills=skills,
-            memory=config.plugins.slots.memory != "none",
-            time_zone=zone_name,
-            extra=turn.extra_system,
-            file_chars=self._cap(turn.agent_id, config, "bootstrap_max_chars", FILE_CHARS),
-            total_chars=self._cap(turn.agent_id, config, "bootstrap_total_max_chars", TOTAL_CHARS),
-        )
+        stable = await self._stable(run, place, models[0], specs)
         run.heard = parts.news.marks(turn.session_key)
         notes = parts.news.take(turn.session_key)
         built = parts.prompts.build(stable, prompt.Turn(notes=notes) if notes else None, specs)
         run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
         transcript = await parts.sessions.transcript(turn.session_key)
-        history = self._histories.of(transcript, await self._zone(zone_name))
+        history = self._histories.of(transcript, await self._zone(stable.time_zone))
         await history.prepare(transcript.messages(), models[0])
         view = self._readings.of(run, transcript, config.tools.taint.mode)
         watch = Watch(run, view, parts.sessions, lambda: parts.live.config)
@@ -150,6 +136,24 @@ class Assembler:
         tools = self._tools(watch, told, lambda: scope_of(run, asked[0])) if told else Tools()
         quiet: Quiet = "group" if turn.silent or (turn.place and turn.place.group) else "never"
         return Setup(transcript, models, ask, tools, limit, quiet)
+
+    async def _stable(self, run: Run, place: _Place, model: Model, specs: tuple[ToolSpec, ...]) -> prompt.Stable:
+        """What of the prompt stays from turn to turn."""
+        turn, config = run.turn, self.parts.live.config
+        documents, skills = await asyncio.to_thread(self._read, place, config)
+        return prompt.Stable(
+            product="OpenClaw" if self.parts.paths.compat else "Garra",
+            shape="minimal" if turn.origin == "subagent" and model.prompt == "full" else model.prompt,
+            tools=tuple(spec.name for spec in specs),
+            workspace=(await asyncio.to_thread(self._seat, place, whom_of(run)))[0],
+            files=documents,
+            skills=skills,
+            memory=config.plugins.slots.memory != "none",
+            time_zone=config.agents.defaults.time_zone or "UTC",
+            extra=turn.extra_system,
+            file_chars=self._cap(turn.agent_id, config, "bootstrap_max_chars", FILE_CHARS),
+            total_chars=self._cap(turn.agent_id, config, "bootstrap_total_max_chars", TOTAL_CHARS),
+        )
 
     def _models(self, run: Run, session: Session, config: Config) -> tuple[Model, ...]:
         """The model asked for, then the fallbacks; one that cannot be found is skipped where another is there."""
