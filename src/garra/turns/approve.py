@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -16,6 +17,7 @@ WAIT_S: Final = 2.0
 STEP_S: Final = 0.1
 """How long an answer waits for a question that is just being asked, and how often it looks."""
 LISTED: Final = 10
+REASON: Final = 500
 
 WORDS: Final[dict[str, Choice]] = {
     "allow-once": "allow-once",
@@ -31,21 +33,28 @@ WORDS: Final[dict[str, Choice]] = {
 
 @frozen
 class Asked:
-    """What was written: an id or its beginning (empty: the only question of this chat), and the answer."""
+    """What was written: an id or its beginning (empty: the only question of this chat), the answer, and why not."""
 
     name: str
     choice: Choice
+    reason: str = ""
+
+
+_NAME = re.compile(r"(?:exec:|plugin:)?([0-9a-f][0-9a-f-]{2,35})", re.IGNORECASE)
 
 
 def parse(words: str, *, deny: bool) -> Asked:
-    """`/approve ID allow-once` as an answer. Raises UserError with how it reads."""
+    """`/approve ID allow-once` as an answer; behind a no stands why. Raises UserError with how it reads."""
     parts = words.replace("`", "").split()
-    choice: Choice = "deny" if deny else "allow-once"
-    if len(parts) > 1 or (parts and parts[-1].lower() in WORDS):
-        if parts[-1].lower() not in WORDS or len(parts) > 2:
-            raise UserError("It reads: /approve ID allow-once, /approve ID allow-always, or /deny ID.")
-        choice = "deny" if deny else WORDS[parts.pop().lower()]
-    return Asked(parts[0].lower() if parts else "", choice)
+    found = _NAME.fullmatch(parts[0]) if parts else None
+    name = found[1].lower() if found else ""
+    rest = parts[1:] if found else parts
+    said = WORDS.get(rest[0].lower()) if rest else None
+    choice: Choice = "deny" if deny else said or "allow-once"
+    rest = rest[1:] if said else rest
+    if rest and choice != "deny":
+        raise UserError("It reads: /approve ID allow-once, /approve ID allow-always, or /deny ID.")
+    return Asked(name, choice, " ".join(rest)[:REASON])
 
 
 @frozen
@@ -61,20 +70,21 @@ class Answering:
 async def answer(place: Answering, asked: Asked) -> str:
     """Give the answer; the words for the chat. Raises UserError with such words."""
     found = await _found(place, asked.name)
-    made = await place.approvals.decide(found.id, Verdict(asked.choice, place.by))
+    made = await place.approvals.decide(found.id, Verdict(asked.choice, place.by, asked.reason))
     ended = made.approval
     standing = ended.answer or ended.early
     if made.again and standing is not None:
         return f"It was handled already: {said(standing)}."
     question = ended.question
     what = _first(question.subject)
+    gone = "" if ended.waited else "\nThe turn that asked was interrupted; the answer is for when it asks again."
     match asked.choice:
         case "deny":
-            return f"Denied: {what}"
+            return f"Denied: {what}{gone}"
         case "allow-always":
-            return f"Allowed from now on: {question.remembers}"
+            return f"Allowed from now on: {question.remembers}{gone}"
         case _:
-            return f"Allowed once: {what}"
+            return f"Allowed once: {what}{gone}"
 
 
 async def _found(place: Answering, name: str) -> Approval:
