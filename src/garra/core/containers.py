@@ -72,7 +72,8 @@ class Container:
 @frozen
 class Ground:
     """What binds are judged by: real paths. `private` are the gateway's own places, `roots` those that binds may come
-    from, `home` is the owner's. The owner's `dangerously…` settings are the last three.
+    from (a workspace may lie in a private place), `home` is the owner's. His `dangerously…` settings are the last
+    three.
     """
 
     home: str
@@ -122,7 +123,8 @@ def _closed(path: str, ground: Ground) -> str:
         if _meets(path, f"{ground.home.rstrip('/')}/{name}"):
             return f"~/{name} holds credentials"
     for place in ground.private:
-        if _meets(path, place):
+        held = any(_within(root, place) and _within(path, root) for root in ground.roots)
+        if _meets(path, place) and not held:
             return f"{place} is the gateway's own"
     return ""
 

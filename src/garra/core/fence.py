@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import Literal
 
-from garra.core.containers import Bind, Container
+from garra.core.containers import Bind, Container, Ground
 from garra.core.value import frozen
 from garra.core.ways import CLOSED, Ways
 
@@ -24,8 +24,9 @@ class Fence:
     """What the owner set under `agents.….sandbox`, for one session.
 
     `shut_in` false: its commands run on the machine itself unless they ask for the sandbox. `backend` names the one
-    sandbox to use; empty: the best that works. `access` is what commands may do in the workspace. `fault` is why it
-    cannot be as it was set: then nothing runs in it. `ways` lead out of its network.
+    sandbox to use; empty: the best that works. `access` is what commands may do in the workspace. `binds` and
+    `container` are judged on `ground` before anything runs. `fault` is why it cannot be as it was set: then nothing
+    runs in it. `ways` lead out of its network.
     """
 
     shut_in: bool = True
@@ -33,6 +34,7 @@ class Fence:
     access: Access = "rw"
     binds: tuple[Bind, ...] = ()
     container: Container | None = None
+    ground: Ground = Ground("/")
     fault: str = ""
     ways: Ways = CLOSED
 

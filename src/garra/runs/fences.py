@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.config.sections.sandbox import Docker, Egress, Sandbox
 from garra.core import containers, fence, keys, ways
-from garra.core.containers import Bind, Container, Ground
+from garra.core.containers import Container, Ground
 from garra.core.fence import Access, Fence, Sharing
 from garra.core.value import frozen
 from garra.core.ways import Ways
@@ -31,7 +30,7 @@ class Whom:
 
 
 def of(config: Config, paths: Paths, whom: Whom) -> Fence:
-    """The fence of a session. Blocks a little: binds are followed to where they really are."""
+    """The fence of a session."""
     common, own = config.agents.defaults.sandbox, _own(config, whom.agent_id)
     main = keys.is_main(whom.session_key, config.session.main_key)
     shut_in = fence.shut_in(own.mode or common.mode, main=main, origin=whom.origin, guest=whom.guest)
@@ -85,14 +84,9 @@ def _contained(made: Fence, common: Docker, own: Docker, ground: Ground) -> Fenc
     binds = [containers.bind(text) for text in texts]
     bad = [text for text, found in zip(texts, binds, strict=True) if found is None]
     good = {found.target: found for found in binds if found is not None}  # the last of a target counts
+    fault = f"binds: {bad[0]!r} is not host:container[:ro|rw] of absolute paths" if bad else ""
     container = _container(common, own) if made.backend in ENGINES else None
-    faults = [
-        *(f"binds: {text!r} is not host:container[:ro|rw] of absolute paths" for text in bad),
-        *containers.bind_faults([(found, os.path.realpath(found.source)) for found in good.values()], ground),
-        *(containers.faults(container, ground) if container else ()),
-    ]
-    real = tuple(Bind(os.path.realpath(each.source), each.target, each.writable) for each in good.values())
-    return Fence(made.shut_in, made.backend, made.access, real, container, faults[0] if faults else "", made.ways)
+    return Fence(made.shut_in, made.backend, made.access, tuple(good.values()), container, ground, fault, made.ways)
 
 
 NAMES: Mapping[str, str] = {
@@ -131,8 +125,8 @@ def _ground(config: Config, paths: Paths, whom: Whom) -> Ground:
 
     return Ground(
         str(paths.home),
-        tuple(os.path.realpath(place) for place in paths.private),
-        (os.path.realpath(paths.workspace(whom.agent_id, config)),),
+        (str(paths.state), str(paths.config_file)),
+        (str(paths.workspace(whom.agent_id, config)),),
         external=allowed("dangerously_allow_external_bind_sources"),
         reserved=allowed("dangerously_allow_reserved_container_targets"),
         join=allowed("dangerously_allow_container_namespace_join"),

@@ -53,15 +53,15 @@ class ExecTool:
         if ran.status == "running":
             return Result.of(
                 f"{ran.output}\n\nStill running in the background (session {ran.session}). "
-                "See it with process: poll, log, write, kill.".lstrip(),
+                f"See it with process: poll, log, write, kill.{noted(ran)}".lstrip(),
                 details(ran),
                 ran.marks,
             )
         if ran.status == "completed":
             note = f"\n\n(Command exited with code {ran.exit_code})" if ran.exit_code else ""
-            return Result.of((ran.output.rstrip("\n") or "(no output)") + note, details(ran), ran.marks)
+            return Result.of((ran.output.rstrip("\n") or "(no output)") + note + noted(ran), details(ran), ran.marks)
         told = {**details(ran), META: ran.marks}
-        raise ToolFailed(f"{ran.output.rstrip()}\n\n{why(ran)}".lstrip(), details=told)
+        raise ToolFailed(f"{ran.output.rstrip()}\n\n{why(ran)}{noted(ran)}".lstrip(), details=told)
 
 
 def launch(asked: Mapping[str, Any], call_id: str = "") -> Launch:
@@ -77,6 +77,11 @@ def launch(asked: Mapping[str, Any], call_id: str = "") -> Launch:
         elevated=asked.get("elevated", False),
         call_id=call_id,
     )
+
+
+def noted(ran: Ran) -> str:
+    """What the model should know besides the output, as lines after it."""
+    return "".join(f"\n\n({note})" for note in ran.notes)
 
 
 def why(ran: Ran) -> str:

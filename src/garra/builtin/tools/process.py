@@ -130,7 +130,8 @@ def told(session: str, ran: Ran) -> Result:
     state = "Still running." if ran.status == "running" else ended(ran)
     body = {"sessionId": session, "aggregated": ran.output, "exitCode": ran.exit_code, "exitSignal": ran.signal}
     text = ran.output.rstrip() or "(no new output)"
-    return Result.of(f"{text}\n\n{state}", {"status": ran.status, **body}, ran.marks)
+    notes = "".join(f"\n({note})" for note in ran.notes)
+    return Result.of(f"{text}\n\n{state}{notes}", {"status": ran.status, **body}, ran.marks)
 
 
 def ended(ran: Ran) -> str:

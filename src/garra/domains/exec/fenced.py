@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import replace
 
+from garra.core import containers
 from garra.core.errors import ToolFailed
 from garra.core.fence import Fence
 from garra.domains.exec.egress import PORT, Asked, Egress, Passage
@@ -11,10 +14,28 @@ from garra.sdk.sandbox import Exit, Opens, Plan, Sandbox
 
 
 def fenced(plan: Plan, fence: Fence, name: str) -> Plan:
-    """The plan within the fence. Raises ToolFailed where that cannot be as the owner set it."""
-    if fence.fault:
-        raise ToolFailed(f"No command was run: agents.defaults.sandbox.docker: {fence.fault}")
-    return replace(plan, read_only=fence.access == "ro", binds=fence.binds, container=fence.container, name=name)
+    """The plan within the fence. Blocks: binds are followed to where they really are.
+
+    Raises ToolFailed where it cannot be as the owner set it.
+    """
+    if fault := fence.fault or next(faults(fence), ""):
+        raise ToolFailed(f"No command was run: agents.defaults.sandbox.docker: {fault}")
+    binds = tuple(replace(bind, source=os.path.realpath(bind.source)) for bind in fence.binds)
+    return replace(plan, read_only=fence.access == "ro", binds=binds, container=fence.container, name=name)
+
+
+def faults(fence: Fence) -> Iterator[str]:
+    """Why binds and container of a fence are refused. Blocks."""
+    if not fence.binds and fence.container is None:
+        return
+    ground = replace(
+        fence.ground,
+        private=tuple(map(os.path.realpath, fence.ground.private)),
+        roots=tuple(map(os.path.realpath, fence.ground.roots)),
+    )
+    yield from containers.bind_faults([(bind, os.path.realpath(bind.source)) for bind in fence.binds], ground)
+    if fence.container is not None:
+        yield from containers.faults(fence.container, ground)
 
 
 def passage(egress: Egress | None, fence: Fence, sandbox: Sandbox, asked: Asked) -> Passage | None:

@@ -242,7 +242,8 @@ class Commands:
         """Start it within its fence, with its way out."""
         if sandbox is None:
             return await self._start(plan, None, background=launch.background, same=same), After()
-        plan = fenced.fenced(plan, self.fence, self.supervisor.new_id(self.session_key))
+        name = self.supervisor.new_id(self.session_key)
+        plan = await asyncio.to_thread(fenced.fenced, plan, self.fence, name)
         behalf, marked = self.behalf, bool(self.settings.guarded)
         asked = Asked(behalf.agent_id, self.session_key, behalf.run_id, behalf.requester, launch.command, marked=marked)
         way = fenced.passage(self.supervisor.egress, self.fence, sandbox, asked)
@@ -255,8 +256,9 @@ class Commands:
             raise
         if way is not None:
             way.begin()
-        undo = sandbox.wrap(plan).undo
-        return child, After(way, (lambda: self.supervisor.programs.run(Start(undo, "/"))) if undo else None)
+        made = sandbox.wrap(plan)
+        undo = Start(made.undo, "/", made.env)
+        return child, After(way, (lambda: self.supervisor.programs.run(undo)) if undo.argv else None)
 
     async def _start(self, plan: Plan, sandbox: Sandbox | None, *, background: bool, same: str = "") -> Child:
         made = Wrapped(plan.argv, plan.env, plan.workdir, closed=False)
