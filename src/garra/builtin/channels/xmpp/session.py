@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -15,14 +15,18 @@ from garra.builtin.channels.xmpp.rooms import HIDDEN, Rooms
 from garra.builtin.channels.xmpp.settings import Settings
 from garra.builtin.channels.xmpp.wire import CARBON, MAM, Ack, Refused, Wire
 from garra.core.value import frozen
-from garra.sdk.channel import Cursor, Ignored, Inbound, LinkLost, Pulse, Receive
+from garra.sdk.channel import Cursor, Ignored, Inbound, LinkLost, Pulse, Receive, receive_all
 from garra.sdk.ports import Clock
 
 QUIET_S = 30.0
 ROOM_CHECK_S = 300.0
 SLACK_MS = 300_000
 """So far the server's clock may be from ours."""
+TOGETHER = 50
+"""So many things that have come are looked at in one go."""
 ARCHIVE = MAM.strip("{}")
+
+Item = Ack | Heard | LinkLost
 
 
 @frozen
@@ -117,13 +121,30 @@ class Session:
             except TimeoutError:
                 await self._look()
                 continue
-            match item:
-                case Ack(handled):
-                    self.wire.acknowledge(handled)
-                case Heard():
-                    await self._store(item, receive)
-                case LinkLost():
-                    raise item
+            for each in self._together(item):
+                match each:
+                    case Ack(handled):
+                        self.wire.acknowledge(handled)
+                    case LinkLost():
+                        raise each
+                    case _:
+                        await self._store(each, receive)
+
+    def _together(self, item: Item) -> Iterator[Ack | LinkLost | list[Heard]]:
+        """What has come by now, in its order: messages that follow each other go together."""
+        waiting, heard = [item], list[Heard]()
+        while len(waiting) < TOGETHER and not self.wire.queue.empty():
+            waiting.append(self.wire.queue.get_nowait())
+        for each in waiting:
+            if isinstance(each, Heard):
+                heard.append(each)
+                continue
+            if heard:
+                yield heard
+                heard = []
+            yield each
+        if heard:
+            yield heard
 
     async def _look(self) -> None:
         """Nothing came for a while: is the server there, and are we still in the rooms (XEP-0410)?"""
@@ -157,9 +178,7 @@ class Session:
                     return
                 where = {"start": mark[1]}  # it keeps that message no more
                 continue
-            for item in page.items:
-                await self._store(item, receive, owner)
-            self._pulse.alive()
+            await self._store(page.items, receive, owner)
             if page.complete or not page.items:
                 return
             where = {"after": page.items[-1].archive}
@@ -174,19 +193,29 @@ class Session:
         self._marks.set(owner, last.archive if last else "", last.at if last else "")
         await self._ground.cursor.set(self._marks.text())
 
-    async def _store(self, heard: Heard, receive: Receive, owner: str = "") -> None:
+    async def _store(self, heard: Sequence[Heard], receive: Receive, owner: str = "") -> None:
+        """With one write; the mark moves behind those that are stored. Raises what kept the next from being."""
         place = Place(self._ground.account, self._ground.own.jid, self.rooms.nicks, self.rooms.marking)
-        event = read(heard, place, self._ground.clock.now_ms())
-        self._tell(event)
-        await receive(event)
-        chat = bare(heard.xml.get("from", ""))
-        group = heard.xml.get("type") == "groupchat"
-        owner = owner or (chat if group else self._ground.own.jid)
-        archived = archive_id(heard, owner)
-        if archived and self._marks.get(owner) is not None:
-            self._marks.set(owner, archived, heard.at or stamp(self._ground.clock.now_ms() - SLACK_MS))
+        now = self._ground.clock.now_ms()
+        events = [read(each, place, now) for each in heard]
+        for event in events:
+            self._tell(event)
+        stored, fault = await receive_all(receive, events)
+        if sum(self._moved(each, owner) for each in heard[:stored]):
             await self._ground.cursor.set(self._marks.text())
         self._pulse.alive()
+        if fault is not None:
+            raise fault
+
+    def _moved(self, heard: Heard, owner: str) -> bool:
+        """Whether the mark of its archive is now behind it."""
+        chat = bare(heard.xml.get("from", ""))
+        owner = owner or (chat if heard.xml.get("type") == "groupchat" else self._ground.own.jid)
+        archived = archive_id(heard, owner)
+        if not archived or self._marks.get(owner) is None:
+            return False
+        self._marks.set(owner, archived, heard.at or stamp(self._ground.clock.now_ms() - SLACK_MS))
+        return True
 
     def _tell(self, event: Inbound | Ignored) -> None:
         if isinstance(event, Ignored) and event.reason == "encrypted" and event.address:
