@@ -63,8 +63,7 @@ class Kin:
     async def stop(self, which: str) -> Sequence[Relative]:
         if which.strip() == "all":
             return [relative(child) for child in await self._table.stop_under(self._key)]
-        stopped = await self._table.stop(self._meant(which).key, quiet=True)
-        return [relative(stopped)] if stopped is not None else []
+        return [relative(child) for child in await self._table.stop(self._meant(which).key, quiet=True)]
 
     async def steer(self, which: str, text: str, marks: Marks = CLEAN) -> Relative:
         child = self._meant(which)
@@ -199,12 +198,12 @@ class Kin:
         entries = (await self._table.ports.sessions.transcript(self._key)).entries()
         ends: set[str] = set()
         for at in range(len(entries) - 1, -1, -1):
-            body = entries[at].body
-            if isinstance(body, ToolResult):
-                ends.add(body.call_id)
-            elif isinstance(body, Assistant):
-                whole = all(call.id in ends for call in body.calls)
-                return None if whole or at == 0 else entries[at - 1].id
+            message = entries[at].body.get("message") or {}
+            if message.get("role") == "toolResult":
+                ends.add(str(message.get("toolCallId")))
+            elif message.get("role") == "assistant":
+                asked = {part.get("id") for part in message.get("content") or () if part.get("type") == "toolCall"}
+                return None if asked <= ends or at == 0 else entries[at - 1].id
         return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from garra.config.sections import Config
-from garra.core import lineage, reports, thinking
+from garra.core import lineage, reply, reports, thinking
 from garra.core.events import RunEnded
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.lineage import Child, Outcome
@@ -104,6 +104,17 @@ def outcome(child: Child, run: Run, ended: RunEnded, config: Config) -> tuple[Ou
             return "stopped", ""
         case _:
             return "error", fault
+
+
+def last_words(run: Run, ended: RunEnded) -> str:
+    """What a run leaves as its report: its reply, or what it had said before it had nothing to add."""
+    if ended.reply or ended.ending != "ok":
+        return ended.reply if ended.ending == "ok" else ""
+    for answer in reversed(run.trace.answers):
+        said = reply.answer(answer.text, "group")
+        if answer.stop in ("stop", "length") and isinstance(said, reply.Reply):
+            return said.text
+    return ""
 
 
 def passing(run: Run | None, ended: RunEnded) -> bool:

@@ -157,20 +157,20 @@ class Subagents:
             self.ports.spawn(self._carry(moved, effects), f"sub-agent {moved.run_id}")
         return moved
 
-    async def stop(self, key: str, *, quiet: bool) -> Child | None:
-        """Stop one, its run, its programs and all it has started. None where it was not at work."""
+    async def stop(self, key: str, *, quiet: bool) -> list[Child]:
+        """Stop one, its run, its programs and all it has started; those that were stopped, itself first."""
         child = self._children.get(key)
         if child is None or not child.active:
-            return None
+            return []
         stopped = self.apply(key, lineage.Stopped(self._now(), quiet))
         await self.bound.runs.abort(key, reason="stop")
         await self.bound.halt(SessionKey(key))
-        return stopped
+        return [stopped or child, *await self.stop_under(key)]
 
     async def stop_under(self, parent: str, run_id: str | None = None) -> list[Child]:
         """Stop all children of a session (of one run of it), which tell nobody; those that were stopped."""
         hit = [c for c in self.of(parent) if c.active and run_id in (None, c.home.run_id)]
-        return [found for child in hit if (found := await self.stop(child.key, quiet=True))]
+        return [found for child in hit for found in await self.stop(child.key, quiet=True)]
 
     async def resume(self) -> None:
         """Go on with what an earlier process left: what ran runs on, what ended is told. What a command had started in
@@ -239,7 +239,7 @@ class Subagents:
         happened = lineage.Ended(
             self._now(),
             outcome,
-            ended.reply if outcome == "ok" else "",
+            offspring.last_words(run, ended),
             fault,
             tokens_in=used.input + used.cache_read + used.cache_write,
             tokens_out=used.output,

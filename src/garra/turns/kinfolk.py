@@ -75,12 +75,10 @@ async def _log(table: Subagents, child: Child, options: list[str]) -> str:
 
 
 async def _stop(table: Subagents, key: str, which: str) -> str:
-    if which == "all":
-        stopped = await table.stop_under(key)
-        return f"Stopped: {', '.join(child.name for child in stopped)}." if stopped else "None was at work."
-    child = _meant(table, key, which)
-    stopped_one = await table.stop(child.key, quiet=False)
-    return f"Stopped: {child.name}." if stopped_one else f"{child.name} was not at work."
+    stopped = await (
+        table.stop_under(key) if which == "all" else table.stop(_meant(table, key, which).key, quiet=False)
+    )
+    return f"Stopped: {', '.join(child.name for child in stopped)}." if stopped else "None was at work."
 
 
 def _meant(table: Subagents, key: str, which: str) -> Child:
