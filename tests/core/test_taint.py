@@ -99,6 +99,13 @@ def test_a_mark_in_words_is_one_plain_line() -> None:
     assert len(taint.named(Mark("web", "x" * 9_000))) == taint.WHERE
 
 
+def test_a_row_is_told_in_one_line() -> None:
+    row = {**taint.stored([PAGE, MAIL]), "more": 2, "texts": 4}
+    assert taint.told(row) == "https://example.org/a, a mail of ann@example.org and 2 more"
+    assert taint.told(taint.stored([PAGE])) == "https://example.org/a"
+    assert [taint.told(other) for other in (None, {}, "x")] == ["", "", ""]
+
+
 def test_what_a_call_does_is_said() -> None:
     assert taint.does(["sends", "configures"]) == (
         "it sends to somebody outside this chat; it changes the configuration"

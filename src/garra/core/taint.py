@@ -154,6 +154,14 @@ def brief(marks: Marks, most: int = 3) -> str:
     return ", ".join(found[:most]) + (f" and {left} more" if left else "")
 
 
+def told(row: Any) -> str:
+    """What a session's row (see `ROW`) says of its marks, in one line; empty where there are none."""
+    found = of(row) if isinstance(row, Mapping) else ()
+    more = row.get("more") if found else 0
+    words = ", ".join(map(named, found))
+    return f"{words} and {more} more" if isinstance(more, int) and more > 0 else words
+
+
 _EFFECTS: Mapping[str, str] = {
     "sends": "it sends to somebody outside this chat",
     "runs": "it runs a program that is not shut in",

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from garra.core import thinking
+from garra.core import taint, thinking
 from garra.core.errors import NotFound, UserError
 from garra.core.ids import AgentId, SessionKey
 from garra.core.routing import Route
@@ -109,6 +109,7 @@ async def _status(desk: Desk) -> str:
         f"Thinking: {(session.thinking if session else None) or 'as set'}, queue: {waits.mode}",
         f"Conversation: {desk.key}",
         _context(session),
+        f"Read from outside: {read}" if session and (read := taint.told(session.extra.get(taint.ROW))) else "",
     ]
     group = desk.spoken.judged.group
     if group is not None:

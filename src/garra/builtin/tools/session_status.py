@@ -36,7 +36,9 @@ def _lines(answer: Mapping[str, Any]) -> list[str]:
     window = answer.get("contextWindow")
     share = f" of {window}" if window else ""
     work = "at work" if answer.get("run") else "idle"
+    outside = [f"Read from outside: {answer['outside']}"] if answer.get("outside") else []
     return [
+        *outside,
         f"Session {answer['key']} ({work}), agent {answer['agentId']}, Garra {answer['version']}",
         f"Model {answer.get('model') or 'none'}, thinking {answer['thinking']}",
         f"Context {answer['contextTokens']}{share} tokens",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from garra.client import quick
 from garra.client.socket import Unreachable
-from garra.core import keys, transcript
+from garra.core import keys, taint, transcript
 from garra.core.errors import GarraError, NotFound, UserError
 from garra.domains.sessions.store import Query, Session, Sessions, entry_json
 from garra.faces.cli import output, parsing
@@ -209,6 +209,8 @@ async def _history(asked: argparse.Namespace, place: Place) -> int:
         messages = [{"id": entry.id, **entry.body["message"]} for entry in shown]
         output.say_json({"key": key, "sessionId": session.session_id, "totalMessages": len(said), "messages": messages})
         return 0
+    if read := taint.told(session.extra.get(taint.ROW)):
+        output.note(f"It holds text from outside: {read}")
     for entry in shown:
         if (message := entry.message) is not None:
             who = output.painted(f"{_who(message)}  {transcript.stamp(message.timestamp)}", "quiet")

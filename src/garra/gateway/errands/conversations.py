@@ -160,6 +160,7 @@ async def status(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[str
         "timeZone": host.config.agents.defaults.time_zone or "UTC",
         "run": None if run is None else {"runId": run.run_id, "state": run.state, "startedAt": run.started_at},
         "version": host.version,
+        **({"outside": read} if (read := taint.told(session.extra.get(taint.ROW))) else {}),
     }
 
 
