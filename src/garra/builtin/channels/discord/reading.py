@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -17,7 +17,7 @@ from garra.builtin.channels.discord.position import Last, Position, position
 from garra.builtin.channels.discord.settings import Settings
 from garra.builtin.channels.discord.world import World
 from garra.core.value import frozen
-from garra.sdk.channel import Identity, Ignored, Inbound, LinkLost, Ports, Pulse
+from garra.sdk.channel import Identity, Ignored, Inbound, LinkLost, Ports, Pulse, receive_all
 
 STORED = frozenset(
     {
@@ -112,19 +112,38 @@ class Reading:
 
     async def _batch(self, link: Gateway) -> Over | None:
         """Store what came, then where we stand. What was stored before a fault stays confirmed."""
-        before = self.here
+        before, together = self.here, list[Told]()
         try:
             for told in await link.next():
+                if isinstance(told, Told) and told.name in STORED and self._up:
+                    together.append(told)
+                    continue
+                await self._said(together)
+                together = []
                 if isinstance(told, Over):
                     return told
                 await self._told(told)
-                if told.seq > self.here.seq:
-                    self.here = replace(self.here, seq=told.seq)
+                self._counts(told)
+            await self._said(together)
         finally:
             if self.here is not before:
                 await self._save()
                 link.stored = self.here.seq
         return None
+
+    def _counts(self, told: Told) -> None:
+        if told.seq > self.here.seq:
+            self.here = replace(self.here, seq=told.seq)
+
+    async def _said(self, together: Sequence[Told]) -> None:
+        """Store what somebody did, with one write; each counts when it is stored."""
+        read = [await self._read(told.name, told.body, self._mark(told.seq)) for told in together]
+        stored, fault = await receive_all(lambda one: self._parts.take(*one), read)
+        for told, (event, found) in zip(together[:stored], read, strict=False):
+            self._stored(event, found)
+            self._counts(told)
+        if fault is not None:
+            raise fault
 
     async def _save(self) -> None:
         await self._parts.ports.cursor.set(self.here.text())
@@ -178,13 +197,19 @@ class Reading:
             await self._store("MESSAGE_CREATE", message, f"message:{message.get('id')}")
 
     async def _store(self, name: str, body: Any, mark: str) -> None:
+        event, found = await self._read(name, body, mark)
+        await self._parts.take(event, found)
+        self._stored(event, found)
+
+    async def _read(self, name: str, body: Any, mark: str) -> tuple[Event, Inbound | Ignored]:
         parts = self._parts
         event = Event(name, body, mark)
-        found = parts.reader.read(event, await parts.world.myself(body), await parts.world.room(body))
-        await parts.take(event, found)
-        if name == "MESSAGE_CREATE" and isinstance(found, Inbound):
+        return event, parts.reader.read(event, await parts.world.myself(body), await parts.world.room(body))
+
+    def _stored(self, event: Event, found: Inbound | Ignored) -> None:
+        if event.name == "MESSAGE_CREATE" and isinstance(found, Inbound):
             self.here = self.here.heard(found.address.chat, Last(found.id, found.address.guild))
-            if found.own and isinstance(nonce := body.get("nonce"), str):
+            if found.own and isinstance(nonce := event.body.get("nonce"), str):
                 self.here = self.here.arrived(nonce, found.id)
 
     def _mark(self, seq: int) -> str:
