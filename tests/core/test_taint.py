@@ -103,7 +103,8 @@ def test_a_row_is_told_in_one_line() -> None:
     row = {**taint.stored([PAGE, MAIL]), "more": 2, "texts": 4}
     assert taint.told(row) == "https://example.org/a, a mail of ann@example.org and 2 more"
     assert taint.told(taint.stored([PAGE])) == "https://example.org/a"
-    assert [taint.told(other) for other in (None, {}, "x")] == ["", "", ""]
+    nothing: tuple[object, ...] = (None, {}, "x")
+    assert [taint.told(other) for other in nothing] == ["", "", ""]
 
 
 def test_what_a_call_does_is_said() -> None:
