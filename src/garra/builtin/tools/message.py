@@ -45,8 +45,11 @@ class Message:
         return {old.get(name, name): value for name, value in arguments.items()}
 
     async def affects(self, call: Call) -> tuple[Effect, ...]:
-        """What stays in the chat that the turn came from is its answer, no more."""
-        return ("sends",) if call.arguments.get("to") else ()
+        """What stays in the turn's own chat is its answer, no more. Nobody is asked for what may not be."""
+        if not call.arguments.get("to"):
+            return ()
+        found = await call.context.grants.ask("message.where", {**call.arguments, "callId": call.id})
+        return () if found["own"] else ("sends",)
 
     async def show(self, call: Call) -> str:
         asked = call.arguments

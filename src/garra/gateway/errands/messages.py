@@ -65,6 +65,12 @@ async def act(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[str, A
     return await _edit(room, errand, params, row)
 
 
+async def where(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Where a message would go, before anybody is asked about it: raises as `act` does."""
+    address = await _address(host, errand, parsed(raw, Message), desk(host))
+    return {"chat": _chat(address), "own": errand.address is not None and _same(errand.address, address)}
+
+
 async def _send(room: Desk, errand: Errand, params: Message, address: Address) -> dict[str, Any]:
     """The same call is sent once, however often it is made."""
     if not params.text.strip():
@@ -172,4 +178,4 @@ async def _known(host: Host, address: Address) -> bool:
     return any((each.get("channel"), each.get("accountId"), each.get("to")) == wanted for each in places)
 
 
-ERRANDS: Mapping[str, Run] = {"message": act}
+ERRANDS: Mapping[str, Run] = {"message": act, "message.where": where}
