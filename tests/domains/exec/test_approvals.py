@@ -199,7 +199,6 @@ async def test_is_found_by_the_beginning_of_its_id_where_it_is_clear(d: Desk) ->
     assert (await d.approvals.find(other.id[:8])).phase == "allowed"
 
 
-@pytest.mark.req("TOOL-15")
 async def test_a_reviewer_can_refuse_or_pass_on_and_no_more(tmp_path: Path) -> None:
     async def review(asked: Question) -> str:
         return "it deletes what is not its own" if asked.subject == "rm -r /" else ""
