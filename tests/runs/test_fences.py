@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from garra.domains.exec import fenced
 from garra.domains.exec.boxes import probe_by
 from garra.domains.exec.supervisor import Supervisor
 from garra.io.clock import SystemClock
+from garra.io.files.root import Root
+from garra.io.files.sealed import Sealed
 from garra.io.process.door import Programs
 from garra.io.tasks import Tasks
 from garra.runs import fences
@@ -199,6 +202,23 @@ def test_a_link_to_a_closed_place_is_seen_through(paths: Paths) -> None:
     link = paths.state / "workspace" / "link"
     link.symlink_to("/etc")
     assert "/etc" in fault(fence(config(docker={"binds": [f"{link}:/x"]}), paths))
+
+
+def test_reading_without_writing(paths: Paths) -> None:
+    whom = Whom("main", GROUP, "channel", guest=True)
+    assert fences.read_only(config(workspaceAccess="ro"), whom)
+    assert not fences.read_only(config(), whom)
+    assert not fences.read_only(config(workspaceAccess="ro", mode="off"), whom)
+    root = paths.state / "workspace"
+    (root / "file").write_text("text")
+    files = Sealed(Root(str(root)), "it is not to be changed")
+    assert files.read("file", 10) == b"text"
+    assert files.read_range("file", 1, 2) == (b"ex", 4)
+    assert [found.path for found in files.entries("")] == [found.path for found in files.walk("", 9)] == ["file"]
+    assert files.stat("file") is not None
+    for change in (partial(files.write, "x", b""), partial(files.remove, "file"), partial(files.rename, "file", "x")):
+        with pytest.raises(ToolFailed, match="not to be changed"):
+            change()
 
 
 def test_a_folder_apart(paths: Paths) -> None:

@@ -34,6 +34,7 @@ from garra.domains.tools.pipeline import Pipeline, Scope
 from garra.io.env import Environment
 from garra.io.files import atomic
 from garra.io.files.root import Root
+from garra.io.files.sealed import Sealed
 from garra.runs import execution, fences, ground, rights
 from garra.runs.drive import Messages, Setup
 from garra.runs.errand import Errand, errand_of
@@ -45,8 +46,10 @@ from garra.runs.news import News
 from garra.runs.run import Run
 from garra.sdk.family import Family
 from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
-from garra.sdk.ports import Clock, Grants
+from garra.sdk.ports import Clock, Files, Grants
 from garra.sdk.tool import Origin, ToolContext
+
+READ_ONLY = "this session may read the workspace and not change it (agents.defaults.sandbox.workspaceAccess is ro)"
 
 
 @frozen
@@ -269,11 +272,13 @@ class Assembler:
             family=parts.family(session_key, run_id),
         )
 
-    def _seat(self, place: _Place, whom: Whom) -> tuple[str, Root]:
+    def _seat(self, place: _Place, whom: Whom) -> tuple[str, Files]:
         """The folder that a session works in, and its door: a folder of its own where the workspace is not for it."""
-        apart = fences.folder(self.parts.live.config, self.parts.paths, whom)
+        config = self.parts.live.config
+        apart = fences.folder(config, self.parts.paths, whom)
         if apart is None:
-            return str(place.folder), place.files
+            fixed = fences.read_only(config, whom)
+            return str(place.folder), Sealed(place.files, READ_ONLY) if fixed else place.files
         if str(apart) not in self._seats:
             atomic.folder(apart)
             self._seats[str(apart)] = Root(str(apart), self.parts.paths.private)

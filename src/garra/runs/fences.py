@@ -9,11 +9,11 @@ from typing import Any
 from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.config.sections.sandbox import Docker, Egress, Sandbox
-from garra.core import containers, fence, keys, ways
+from garra.core import containers, fence, keys
 from garra.core.containers import Container, Ground
 from garra.core.fence import Access, Fence, Sharing
 from garra.core.value import frozen
-from garra.core.ways import Ways
+from garra.core.ways import Ways, way
 from garra.sdk.tool import Origin
 
 ENGINES = ("docker", "podman")
@@ -32,19 +32,18 @@ class Whom:
 def of(config: Config, paths: Paths, whom: Whom) -> Fence:
     """The fence of a session."""
     common, own = config.agents.defaults.sandbox, _own(config, whom.agent_id)
-    main = keys.is_main(whom.session_key, config.session.main_key)
-    shut_in = fence.shut_in(own.mode or common.mode, main=main, origin=whom.origin, guest=whom.guest)
     backend = own.backend or common.backend
-    made = Fence(
-        shut_in,
-        backend,
-        own.workspace_access or common.workspace_access or "rw",
-        ways=_ways(common.egress, own.egress),
-    )
+    ways = _ways(common.egress, own.egress)
+    made = Fence(_shut(config, whom), backend, _access(config, whom), ways=ways)
     if not (common.docker.binds or own.docker.binds or backend in ENGINES):
         return made
     shared = _sharing(common, own) == "shared"
     return _contained(made, common.docker, Docker() if shared else own.docker, _ground(config, paths, whom))
+
+
+def read_only(config: Config, whom: Whom) -> bool:
+    """Whether a session may read the workspace and not change it."""
+    return _shut(config, whom) and _access(config, whom) == "ro"
 
 
 def mode(config: Config, agent_id: str) -> fence.Mode:
@@ -54,14 +53,22 @@ def mode(config: Config, agent_id: str) -> fence.Mode:
 
 def folder(config: Config, paths: Paths, whom: Whom) -> Path | None:
     """Where a session works instead of in its agent's workspace; None where it works there."""
-    common, own = config.agents.defaults.sandbox, _own(config, whom.agent_id)
-    access: Access = own.workspace_access or common.workspace_access or "rw"
-    main = keys.is_main(whom.session_key, config.session.main_key)
-    if access != "none" or not fence.shut_in(own.mode or common.mode, main=main, origin=whom.origin, guest=whom.guest):
+    if _access(config, whom) != "none" or not _shut(config, whom):
         return None
+    common, own = config.agents.defaults.sandbox, _own(config, whom.agent_id)
     root = own.workspace_root or common.workspace_root
     above = paths.expand(root) if root else paths.state / "sandboxes"
     return above / fence.folder(_sharing(common, own), whom.agent_id, whom.session_key)
+
+
+def _shut(config: Config, whom: Whom) -> bool:
+    common, own = config.agents.defaults.sandbox, _own(config, whom.agent_id)
+    main = keys.is_main(whom.session_key, config.session.main_key)
+    return fence.shut_in(own.mode or common.mode, main=main, origin=whom.origin, guest=whom.guest)
+
+
+def _access(config: Config, whom: Whom) -> Access:
+    return _own(config, whom.agent_id).workspace_access or config.agents.defaults.sandbox.workspace_access or "rw"
 
 
 def _own(config: Config, agent_id: str) -> Sandbox:
@@ -75,7 +82,7 @@ def _sharing(common: Sandbox, own: Sandbox) -> Sharing:
 
 def _ways(common: Egress, own: Egress) -> Ways:
     texts = own.allow if own.allow is not None else common.allow or ()
-    listed = tuple(found for text in texts if (found := ways.way(text)) is not None)
+    listed = tuple(found for text in texts if (found := way(text)) is not None)
     return Ways(listed, asks=(own.ask or common.ask or "on-miss") == "on-miss")
 
 
