@@ -29,7 +29,8 @@ class Settings:
 
     `guarded` are the files and folders (these end in /) of the workspace that a command in a sandbox cannot change:
     set for a turn that has read text from outside. `asks`: then no command of it counts as shut in. `why` says to the
-    person who is asked for the others what that text was, and `covers` names what his lasting yes holds for.
+    person who is asked for the others what that text was, and `covers` names what his lasting yes holds for. `listed`:
+    what the allowlist lets through runs unasked all the same.
 
     `policy` is what the configuration says of security and of asking. `safe_bins` are the filters that need no entry
     (None: the usual ones), `safe_folders` where they may lie besides, `safe_profiles` those of the owner's own, as they
@@ -46,6 +47,7 @@ class Settings:
     asks: bool = False
     why: tuple[str, ...] = ()
     covers: str = ""
+    listed: bool = False
     policy: Policy = Policy()
     safe_bins: tuple[str, ...] | None = None
     safe_folders: tuple[str, ...] = ()

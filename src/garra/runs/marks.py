@@ -93,6 +93,7 @@ def held(context: ToolContext, marks: Marks, config: Config) -> ToolContext:
             ask=config.tools.taint.exec == "ask",
             why=(taint.does(("runs",)), *taint.because(marks)),
             covers=taint.covered(context.session_key, "exec", marks),
+            listed=config.tools.taint.exec == "listed",
         )
     return replace(context, marks=marks, exec=programs)
 

@@ -10,7 +10,7 @@ import pytest
 from garra.core.approvals import Answer, Question
 from garra.core.errors import ToolFailed
 from garra.core.execplan import Settings
-from garra.core.execrules import Policy
+from garra.core.execrules import Entry, Policy
 from garra.core.taint import GUARDED
 from garra.domains.exec import guard
 from garra.domains.exec.supervisor import Commands
@@ -107,11 +107,10 @@ async def test_a_command_in_the_background_is_as_free_as_it_was_begun(house: Hou
     await supervisor.close()
 
 
-@pytest.mark.parametrize("policy", [FREE, Policy("full", "always")])
+@pytest.mark.parametrize("policy", [FREE, Policy("full", "always"), Policy("allowlist", "off", None, (Entry("echo"),))])
 async def test_a_command_on_the_machine_is_asked_about_once_whatever_the_rules_allow(
     house: House, policy: Policy
 ) -> None:
-    """But for what the owner listed: see test_judging."""
     person = Person()
     supervisor = house.supervisor([])
     supervisor.asker = person

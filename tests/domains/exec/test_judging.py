@@ -330,11 +330,10 @@ async def test_elevated_leaves_the_sandbox_where_it_may_and_is_asked_for_all_the
         await run(where, "true", elevated=True)
 
 
-async def test_in_a_marked_turn_only_what_the_owner_listed_runs_unasked(house: House) -> None:
-    """An entry of the allowlist is his yes, given before: a turn that has read a page does not take it back."""
+async def test_in_a_marked_turn_what_the_owner_listed_runs_unasked_where_he_wants_that(house: House) -> None:
     person = Person()
     for policy, questions in ((LISTED, 0), (FREE, 1), (Policy("full", "always"), 2)):
-        where = commands(house, policy, person).guarded((), ask=False, why=("it read a page",))
+        where = commands(house, policy, person).guarded((), ask=False, why=("it read a page",), listed=True)
         assert await where.settles(Launch("echo a"))
         await run(where, "echo a")
         assert len(person.asked) == questions

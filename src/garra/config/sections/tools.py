@@ -87,12 +87,12 @@ class Taint(Section):
     """What a turn that has read text from outside may do unasked.
 
     `mode`: a mark holds as long as the text is in what the model is sent, or for the turn that read it alone, or not at
-    all. `exec`: commands in a sandbox without a network run unasked, or none does. `files`: whose files are from
-    outside, those of people who are no owners, or the owner's too.
+    all. `exec`: commands in a sandbox without a network run unasked, or those and what the allowlist lets through on the
+    machine, or none. `files`: whose files are from outside, those of people who are no owners, or the owner's too.
     """
 
     mode: Annotated[Literal["on", "turn", "off"], Closed("on")] = "on"
-    exec: Annotated[Literal["confined", "ask"], Closed("ask")] = "confined"
+    exec: Annotated[Literal["confined", "listed", "ask"], Closed("ask")] = "confined"
     files: Annotated[Literal["others", "all"], Closed("all")] = "others"
 
 

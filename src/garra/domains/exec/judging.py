@@ -48,9 +48,7 @@ async def settle(errand: Errand) -> Settled:
     match execjudge.judge(seen.command, seen.case):
         case Deny(reason):
             raise _refused(reason)
-        case Allow(steps) if (
-            not errand.why or seen.case.policy.security == "allowlist"
-        ):  # the owner's yes, given before
+        case Allow(steps) if not errand.why or _is_listed(errand, seen):
             return await asyncio.to_thread(_settled, seen, steps, shut_in=errand.shut_in)
         case judged:
             ask = judged if isinstance(judged, Ask) else _marked(judged)
@@ -71,6 +69,11 @@ async def settle(errand: Errand) -> Settled:
 
 def _refused(reason: str) -> ToolFailed:
     return ToolFailed(f"No command was run: {reason}.", details={"kind": "denied", "reason": reason})
+
+
+def _is_listed(errand: Errand, seen: Seen) -> bool:
+    """Whether an entry of the allowlist lets it through, and the owner wants that to count in any turn."""
+    return errand.ground.settings.listed and seen.case.policy.security == "allowlist"
 
 
 def _marked(allowed: Allow) -> Ask:

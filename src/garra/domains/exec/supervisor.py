@@ -358,9 +358,11 @@ class Commands:
         await job.kill()
         return job.fresh()
 
-    def guarded(self, names: tuple[str, ...], *, ask: bool, why: tuple[str, ...] = (), covers: str = "") -> Commands:
-        """The same for a turn that has read text from outside: `names` stay as they are, see `execplan.Settings`."""
-        return replace(self, settings=replace(self.settings, guarded=names, asks=ask, why=why, covers=covers))
+    def guarded(self, names: tuple[str, ...], *, ask: bool, why: tuple[str, ...] = (), **more: Any) -> Commands:
+        """The same for a turn that has read text from outside: `names` stay as they are. `more` is `covers` and
+        `listed`, see `execplan.Settings`.
+        """
+        return replace(self, settings=replace(self.settings, guarded=names, asks=ask, why=why, **more))
 
     async def settles(self, what: Launch | str) -> bool:
         if isinstance(what, Launch):
