@@ -69,6 +69,12 @@ def test_code_and_ordinary_words_stay_as_they_are() -> None:
     assert outside.neutral(text) == text
 
 
+def test_an_address_may_be_written_shorter() -> None:
+    assert outside.forms("https://a.example/b/#c") == ("https://a.example/b/", "a.example/b")
+    assert outside.forms(" a.example ") == ("a.example",)
+    assert outside.forms("#") == ()
+
+
 def test_a_name_is_one_short_line() -> None:
     assert outside.name("  a\nb\u0000  c ") == "a b c"
     assert outside.name("x" * 400) == "x" * 299 + "…"

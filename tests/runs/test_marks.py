@@ -79,6 +79,16 @@ def test_a_mark_holds_as_long_as_its_text_is_there() -> None:
     assert kept.of(run(), tape, "on").now().named == (PAGE, MAIL)
 
 
+def test_an_address_that_the_model_made_up_was_not_seen() -> None:
+    made = Assistant((Text("https://evil.example/?all=secrets"),), 1)
+    tape = Tape(said("see https://a.example/b. And evil.example/?all=", PAGE), made, said("x"))
+    view = Readings().of(run(), tape, "on")
+    seen = ["https://a.example/b", "https://a.example/b/", "https://a.example/b#top", "https://evil.example/?all="]
+    unseen = ["https://evil.example/?all=secrets", "https://a.example/", "https://a.example/bc", "https://a.example", ""]
+    assert [view.seen(address) for address in seen] == [True] * len(seen)
+    assert [view.seen(address) for address in unseen] == [False] * len(unseen)
+
+
 def test_a_run_whose_words_are_not_found_has_read_all() -> None:
     tape = Tape(said("old", PAGE))
     assert Readings().of(run("other"), tape, "turn").now().named == (PAGE,)

@@ -70,6 +70,13 @@ def name(text: str, most: int = WHERE) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
+def forms(address: str) -> tuple[str, ...]:
+    """How an address may have been written where it was read: without its fragment, its scheme, its last slash."""
+    plain = address.strip().partition("#")[0]
+    short = plain.partition("://")[2] or plain
+    return tuple(dict.fromkeys(each for each in (plain, short.rstrip("/")) if each))
+
+
 def wrap(text: str, mark: Mark) -> str:
     """`text` in its marked part. Bound it first: the marks must not be cut off."""
     source, body = f"{mark.source} {name(mark.where)}".rstrip(), neutral(text)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+import re
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from garra.config.sections import Config
-from garra.core import taint
-from garra.core.messages import Message, ToolResult
+from garra.core import outside, taint
+from garra.core.messages import Message, ToolResult, User
 from garra.core.taint import CLEAN, ROW, Marks
 from garra.core.value import frozen
 from garra.domains.exec.supervisor import Commands
@@ -57,6 +58,12 @@ class View:
         """What the run has read by now."""
         return CLEAN if self.mode == "off" else self.reading.on(self.transcript.messages())
 
+    def seen(self, address: str) -> bool:
+        """Whether an address stands in what people wrote or tools brought; not only in the model's own words."""
+        wanted = outside.forms(address)
+        said = (each for each in reversed(self.transcript.messages()) if isinstance(each, User | ToolResult))
+        return any(_stands(text, form) for each in said for text in (each.text,) for form in wanted)
+
 
 class Readings:
     """The readings of the open transcripts; one is forgotten with its transcript."""
@@ -82,8 +89,24 @@ def _begin(run: Run, messages: tuple[Message, ...]) -> int:
     return 0 if at is None else at
 
 
-def held(context: ToolContext, marks: Marks, config: Config) -> ToolContext:
-    """`context` for a call of a turn that carries `marks`: what its commands may do unasked is less."""
+_MORE: Final = re.compile(r"[A-Za-z0-9_~%+=&?/:@-]|[.,;!](?=[A-Za-z0-9])")
+"""What goes on with an address rather than ends it."""
+
+
+def _stands(text: str, address: str) -> bool:
+    """Whether an address stands in a text as a whole, and not as the beginning of a longer one."""
+    at = text.find(address)
+    while at >= 0:
+        end = at + len(address)
+        if not _MORE.match(text, end + (text.startswith("/", end) and not address.endswith("/"))):
+            return True
+        at = text.find(address, at + 1)
+    return False
+
+
+def held(context: ToolContext, view: View, config: Config) -> ToolContext:
+    """`context` for a call that is made now: where the turn has read text from outside, it may do less unasked."""
+    marks = view.now()
     if not marks.count:
         return context
     programs = context.exec
@@ -95,7 +118,8 @@ def held(context: ToolContext, marks: Marks, config: Config) -> ToolContext:
             covers=taint.covered(context.session_key, "exec", marks),
             listed=config.tools.taint.exec == "listed",
         )
-    return replace(context, marks=marks, exec=programs)
+    anywhere = config.tools.taint.fetch == "any"
+    return replace(context, marks=marks, exec=programs, seen=(lambda address: True) if anywhere else view.seen)
 
 
 def row(marks: Marks) -> dict[str, Any] | None:
@@ -116,7 +140,7 @@ class Watch:
 
     def context(self, context: ToolContext) -> ToolContext:
         """`context` for a call that is made now."""
-        return held(context, self.view.now(), self.config())
+        return held(context, self.view, self.config())
 
     async def begin(self, session: Session) -> None:
         """The session's row tells what its history holds."""

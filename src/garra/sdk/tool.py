@@ -43,7 +43,8 @@ class Result:
 @frozen
 class ToolContext:
     """Where a call happens and what it may use. `requester` is the immutable id (`channel:account:id`) of whoever asked
-    for the turn; empty for the owner at his own screen. `marks` tell what text from outside the turn has read.
+    for the turn; empty for the owner at his own screen. `marks` tell what text from outside the turn has read; `seen`
+    whether an address stands in what the turn was asked or has read: one that it did not make up carries no secret out.
     """
 
     agent_id: AgentId
@@ -57,6 +58,7 @@ class ToolContext:
     time_zone: str = "UTC"
     requester: str = ""
     marks: Marks = CLEAN
+    seen: Callable[[str], bool] = lambda address: False
     family: Family | None = None
     model: str = ""
     """The model that calls, as `provider/id`; empty where a person or a program does."""

@@ -87,13 +87,15 @@ class Taint(Section):
     """What a turn that has read text from outside may do unasked.
 
     `mode`: a mark holds as long as the text is in what the model is sent, or for the turn that read it alone, or not at
-    all. `exec`: commands in a sandbox without a network run unasked, or those and what the allowlist lets through on the
-    machine, or none. `files`: whose files are from outside, those of people who are no owners, or the owner's too.
+    all. `exec`: commands in a sandbox without a network run unasked, or those and what the allowlist lets through on
+    the machine, or none. `files`: whose files are from outside, those of people who are no owners, or the owner's too.
+    `fetch`: addresses that the conversation has shown are fetched unasked, or any.
     """
 
     mode: Annotated[Literal["on", "turn", "off"], Closed("on")] = "on"
     exec: Annotated[Literal["confined", "listed", "ask"], Closed("ask")] = "confined"
     files: Annotated[Literal["others", "all"], Closed("all")] = "others"
+    fetch: Annotated[Literal["seen", "any"], Closed("seen")] = "seen"
 
 
 class Narrowed(OpenSection):

@@ -358,11 +358,12 @@ class Commands:
         await job.kill()
         return job.fresh()
 
-    def guarded(self, names: tuple[str, ...], *, ask: bool, why: tuple[str, ...] = (), **more: Any) -> Commands:
-        """The same for a turn that has read text from outside: `names` stay as they are. `more` is `covers` and
-        `listed`, see `execplan.Settings`.
-        """
-        return replace(self, settings=replace(self.settings, guarded=names, asks=ask, why=why, **more))
+    def guarded(
+        self, names: tuple[str, ...], *, ask: bool, why: tuple[str, ...] = (), covers: str = "", listed: bool = False
+    ) -> Commands:
+        """The same for a turn that has read text from outside: `names` stay as they are, see `execplan.Settings`."""
+        settings = replace(self.settings, guarded=names, asks=ask, why=why, covers=covers, listed=listed)
+        return replace(self, settings=settings)
 
     async def settles(self, what: Launch | str) -> bool:
         if isinstance(what, Launch):

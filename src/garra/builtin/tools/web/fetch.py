@@ -15,7 +15,7 @@ from garra.core.taint import Mark
 from garra.core.value import frozen
 from garra.sdk.ports import Clock
 from garra.sdk.recent import Recent
-from garra.sdk.tool import Call, Result, ToolInfo, Update
+from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 from garra.sdk.web import Bounded, Fetching, Visit, Web
 
 READER: Final = "garra.builtin.tools.web.page"
@@ -62,7 +62,12 @@ class WebFetch:
             "additionalProperties": False,
         },
         groups=("group:web",),
+        effects=("sends",),
     )
+
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        """An address that the model has made up may carry words of the conversation to whoever owns it."""
+        return () if call.context.seen(call.arguments["url"]) else self.info.effects
 
     def __init__(self, web: Web, bounded: Bounded, clock: Clock) -> None:
         self._web, self._bounded, self._clock = web, bounded, clock
