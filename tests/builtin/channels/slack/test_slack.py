@@ -215,6 +215,7 @@ async def test_what_an_outage_swallowed_is_asked_for_in_order(place: Place) -> N
         root = place.server.say(ANN, "one", ROOM)
         place.server.say(ANN, "in the thread", ROOM, thread_ts=root["ts"])
         await heard.until(lambda h: len(said(h)) == 2)
+        await place.server.until(lambda: len(place.server.confirmed) == 2)
     for number in range(205):
         place.server.miss(ANN, f"missed {number}", ROOM)
     place.server.miss(ANN, "missed in the thread", ROOM, thread_ts=root["ts"])
@@ -238,6 +239,17 @@ async def test_what_an_outage_swallowed_is_asked_for_in_order(place: Place) -> N
     assert said(third) == ["now"]
 
 
+async def test_what_comes_together_is_stored_together_and_confirmed_in_its_order(place: Place) -> None:
+    heard = Heard()
+    async with running(place.channel(), heard):
+        await heard.until(lambda h: h.me is not None)
+        for number in range(20):
+            place.server.say(ANN, f"m{number}")
+        await place.server.until(lambda: len(place.server.confirmed) == 20)
+    assert said(heard) == [f"m{number}" for number in range(20)]
+    assert len(set(place.server.confirmed)) == 20
+
+
 async def test_a_chat_that_is_shut_has_nothing_and_a_pause_is_waited_for(place: Place) -> None:
     heard, cursor = Heard(), MemoryCursor()
     async with running(place.channel(cursor), heard):
@@ -245,6 +257,7 @@ async def test_a_chat_that_is_shut_has_nothing_and_a_pause_is_waited_for(place: 
         place.server.say(ANN, "one", ROOM)
         place.server.say(ANN, "two")
         await heard.until(lambda h: len(said(h)) == 2)
+        await place.server.until(lambda: len(place.server.confirmed) == 2)
     place.server.miss(ANN, "three")
     place.server.fail("conversations.history", Fault("not_in_channel"))
     place.server.fail("conversations.history", Fault("ratelimited", status=429, retry_after=0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from garra.builtin.channels.slack import faults
@@ -14,7 +14,7 @@ from garra.builtin.channels.slack.position import Position, Spot, moment, positi
 from garra.builtin.channels.slack.settings import Settings
 from garra.builtin.channels.slack.sockets import Came, Gone, Sockets, Spent, ended
 from garra.core.value import frozen
-from garra.sdk.channel import Identity, Ignored, Inbound, LinkLost, Ports, Pulse
+from garra.sdk.channel import Identity, Ignored, Inbound, LinkLost, Ports, Pulse, receive_all
 
 RECENT = 50
 """So many of the places last spoken in are looked through after an outage."""
@@ -74,27 +74,37 @@ class Reading:
             raise LinkLost("Slack does not say who we are") from None
 
     async def _batch(self, sockets: Sockets) -> None:
-        before = self.here
+        before, together = self.here, list[Came]()
         try:
             for found in await sockets.next():
-                match found:
-                    case Came():
-                        await self._came(sockets, found)
-                    case Spent():
-                        await sockets.drop(found.socket)
-                    case Gone() if found.socket is sockets.current:
-                        raise found.why
+                if isinstance(found, Came) and "envelope_id" in found.frame:
+                    together.append(found)
+                    continue
+                await self._envelopes(sockets, together)
+                together = []
+                await self._other(sockets, found)
+            await self._envelopes(sockets, together)
         finally:
             if self.here is not before:
                 await self._save()
 
-    async def _came(self, sockets: Sockets, came: Came) -> None:
-        kind = str(came.frame.get("type"))
-        if kind == "disconnect":
-            await self._replaced(sockets, came)
-        elif "envelope_id" in came.frame:
-            await self._store(kind, came.frame.get("payload"))
+    async def _envelopes(self, sockets: Sockets, together: Sequence[Came]) -> None:
+        """Store what came, with one write, and tell Slack of each that is stored."""
+        said = [(str(came.frame.get("type")), came.frame.get("payload")) for came in together]
+        stored, fault = await self._store(said)
+        for came in together[:stored]:
             await sockets.acknowledge(came)
+        if fault is not None:
+            raise fault
+
+    async def _other(self, sockets: Sockets, found: Came | Spent | Gone) -> None:
+        match found:
+            case Came(frame=frame) if frame.get("type") == "disconnect":
+                await self._replaced(sockets, found)
+            case Spent():
+                await sockets.drop(found.socket)
+            case Gone() if found.socket is sockets.current:
+                raise found.why
 
     async def _replaced(self, sockets: Sockets, came: Came) -> None:
         """Slack is about to end this connection: another stands before it goes."""
@@ -107,17 +117,31 @@ class Reading:
     async def _save(self) -> None:
         await self._parts.ports.cursor.set(self.here.text())
 
-    async def _store(self, kind: str, payload: Any) -> None:
+    async def _store(self, said: Sequence[tuple[str, Any]]) -> tuple[int, Exception | None]:
+        """How many, from the front, are stored, and what kept the next from being."""
         reader = Reader(self._parts.account, self.me, self._parts.own.reactions)
-        found = reader.read(kind, payload, await self._people.facts(kind, payload))
-        if isinstance(found, Inbound) and (found.address.chat, found.id) in self._stored:
-            return  # a mention comes twice, and what the history told may come by itself as well
-        await self._parts.take(found)
-        if isinstance(found, Inbound):
-            self._stored[found.address.chat, found.id] = None
-            while len(self._stored) > _STORED:
-                self._stored.pop(next(iter(self._stored)))
-        if isinstance(found, Inbound) and found.event == "message" and moment(found.id) > (0, 0):
+        read = [reader.read(kind, payload, await self._people.facts(kind, payload)) for kind, payload in said]
+        known = set(self._stored)
+        fresh: list[int] = []
+        for at, found in enumerate(read):
+            name = (found.address.chat, found.id) if isinstance(found, Inbound) else None
+            if name is None or name not in known:  # a mention comes twice, and the history may tell of it as well
+                fresh.append(at)
+            if name is not None:
+                known.add(name)
+        count, fault = await receive_all(self._parts.take, [read[at] for at in fresh])
+        for at in fresh[:count]:
+            self._known(read[at])
+        return (len(read) if fault is None else fresh[count]), fault
+
+    def _known(self, found: Inbound | Ignored) -> None:
+        """It is stored."""
+        if not isinstance(found, Inbound):
+            return
+        self._stored[found.address.chat, found.id] = None
+        while len(self._stored) > _STORED:
+            self._stored.pop(next(iter(self._stored)))
+        if found.event == "message" and moment(found.id) > (0, 0):
             self.here = self.here.heard(Spot(found.address.chat, found.address.thread), found.id)
 
     async def _catch_up(self) -> None:
@@ -125,7 +149,9 @@ class Reading:
         for spot, last in tuple(self.here.last.items())[-RECENT:]:
             before = self.here
             async for message in self._history.since(spot, last):
-                await self._store("events_api", _told(message))
+                _, fault = await self._store([("events_api", _told(message))])
+                if fault is not None:
+                    raise fault
             if self.here is not before:
                 await self._save()
 
