@@ -6,7 +6,7 @@ from typing import Any
 
 from garra.core import taint
 from garra.core.ids import AgentId, RunId, SessionId, SessionKey
-from garra.core.messages import Assistant, Message, Text, User
+from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
 from garra.core.taint import CLEAN, Mark
 from garra.core.transcript import Entry
 from garra.runs import marks
@@ -80,13 +80,17 @@ def test_a_mark_holds_as_long_as_its_text_is_there() -> None:
 
 
 def test_an_address_that_the_model_made_up_was_not_seen() -> None:
-    made = Assistant((Text("https://evil.example/?all=secrets"),), 1)
-    tape = Tape(said("see https://a.example/b. And evil.example/?all=", PAGE), made, said("x"))
+    made = Assistant((Text("https://evil.example/?all=secrets"), ToolCall("c", "search", {"q": "https://e.example/1"})), 1)
+    echoed = (said("found https://e.example/1", PAGE), ToolResult("c", "exec", (Text("https://e.example/2"),), 1))
+    tape = Tape(said("see https://a.example/b. And evil.example/?all=", PAGE), made, *echoed)
     view = Readings().of(run(), tape, "on")
     seen = ["https://a.example/b", "https://a.example/b/", "https://a.example/b#top", "https://evil.example/?all="]
     unseen = ["https://evil.example/?all=secrets", "https://a.example/", "https://a.example/bc", "https://a.example", ""]
+    unseen += ["https://e.example/1", "https://e.example/2"]
     assert [view.seen(address) for address in seen] == [True] * len(seen)
     assert [view.seen(address) for address in unseen] == [False] * len(unseen)
+    tape.said = (*tape.said, said("yes, https://e.example/1"))
+    assert view.seen("https://e.example/1")
 
 
 def test_a_run_whose_words_are_not_found_has_read_all() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from garra.config.sections import Config
 from garra.core import outside, taint
-from garra.core.messages import Message, ToolResult, User
+from garra.core.messages import Assistant, Message, ToolResult, User
 from garra.core.taint import CLEAN, ROW, Marks
 from garra.core.value import frozen
 from garra.domains.exec.supervisor import Commands
@@ -59,10 +59,16 @@ class View:
         return CLEAN if self.mode == "off" else self.reading.on(self.transcript.messages())
 
     def seen(self, address: str) -> bool:
-        """Whether an address stands in what people wrote or tools brought; not only in the model's own words."""
-        wanted = outside.forms(address)
-        said = (each for each in reversed(self.transcript.messages()) if isinstance(each, User | ToolResult))
-        return any(_stands(text, form) for each in said for text in (each.text,) for form in wanted)
+        """Whether the owner wrote an address, or it came from outside before the model had it in its own words."""
+        wanted, own = outside.forms(address), False
+        for each in self.transcript.messages():
+            if isinstance(each, Assistant):
+                own = own or any(form in text for form in wanted for text in _spoken(each))
+            elif taint.META in each.meta or isinstance(each, User):
+                theirs = taint.META in each.meta
+                if not (own and theirs) and any(_stands(each.text, form) for form in wanted):
+                    return True
+        return False
 
 
 class Readings:
@@ -87,6 +93,11 @@ def _begin(run: Run, messages: tuple[Message, ...]) -> int:
     first = max(0, len(messages) - RECENT)
     at = next((at for at in range(first, len(messages)) if messages[at].meta.get(KEY) in own), None)
     return 0 if at is None else at
+
+
+def _spoken(message: Assistant) -> tuple[str, ...]:
+    """All that a model said, what it called tools with, too."""
+    return (message.text, *(str(dict(call.arguments)) for call in message.calls))
 
 
 _MORE: Final = re.compile(r"[A-Za-z0-9_~%+=&?/:@-]|[.,;!](?=[A-Za-z0-9])")
