@@ -80,12 +80,20 @@ def test_a_mark_holds_as_long_as_its_text_is_there() -> None:
 
 
 def test_an_address_that_the_model_made_up_was_not_seen() -> None:
-    made = Assistant((Text("https://evil.example/?all=secrets"), ToolCall("c", "search", {"q": "https://e.example/1"})), 1)
+    made = Assistant(
+        (Text("https://evil.example/?all=secrets"), ToolCall("c", "search", {"q": "https://e.example/1"})), 1
+    )
     echoed = (said("found https://e.example/1", PAGE), ToolResult("c", "exec", (Text("https://e.example/2"),), 1))
     tape = Tape(said("see https://a.example/b. And evil.example/?all=", PAGE), made, *echoed)
     view = Readings().of(run(), tape, "on")
     seen = ["https://a.example/b", "https://a.example/b/", "https://a.example/b#top", "https://evil.example/?all="]
-    unseen = ["https://evil.example/?all=secrets", "https://a.example/", "https://a.example/bc", "https://a.example", ""]
+    unseen = [
+        "https://evil.example/?all=secrets",
+        "https://a.example/",
+        "https://a.example/bc",
+        "https://a.example",
+        "",
+    ]
     unseen += ["https://e.example/1", "https://e.example/2"]
     assert [view.seen(address) for address in seen] == [True] * len(seen)
     assert [view.seen(address) for address in unseen] == [False] * len(unseen)
