@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from garra.app import approvals, egress, kin, logbook, web
+from garra.app import approvals, commands, egress, kin, logbook, web
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
@@ -236,7 +236,7 @@ class _Building:
                 str(self.paths.home), tuple(self.env.get("PATH", "").split(":")), tuple(map(str, self.paths.private))
             ),
         )
-        self.supervisor.asker, self.supervisor.rules = self.approvals, lambda: self.approvals.rulebook.rules
+        await commands.wire(self.supervisor, self.approvals, self.db, shared=self.options.shared)
         self.supervisor.egress = egress.made(self.approvals, live, self.spawn, self.stack)
         self.stack.push_async_callback(self.supervisor.close)
 

@@ -19,6 +19,7 @@ from garra.core.fence import CLOSE, Fence
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.value import frozen
 from garra.domains.exec import fenced, guard
+from garra.domains.exec.behind import Behind
 from garra.domains.exec.boxes import Boxes
 from garra.domains.exec.egress import Asked, Egress
 from garra.domains.exec.errand import Errand, settled
@@ -26,6 +27,7 @@ from garra.domains.exec.job import After, Facts, Job
 from garra.domains.exec.matching import match
 from garra.domains.exec.planning import LIMITS, Ground
 from garra.domains.exec.planning import Host as Host
+from garra.domains.exec.records import Records
 from garra.io.process.child import Child
 from garra.io.process.door import Programs, Start
 from garra.sdk.ports import Asker, Clock, Hit, Launch, Ran, Spawn
@@ -74,7 +76,7 @@ class Supervisor:
     `consent` asks the owner at a terminal, once, whether commands may run without a sandbox; None where nobody sits.
     `notice` hears of each background command that ended by itself. `asker`, set before the first command, asks a person
     about one; where there is none, what is to be asked is refused. `rules`, set like it, gives what the document of
-    approvals says now, `egress` makes the ways out of sandboxes; without it none has one.
+    approvals says now, `records` outlive the process, `egress` makes the ways out of sandboxes.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class Supervisor:
         self.host = host
         self.asker: Asker | None = None
         self.rules: Callable[[], Rules] = Rules
+        self.records: Records | None = None
         self.egress: Egress | None = None
         self.notice = notice
         self._new_id = new_id
@@ -138,6 +141,7 @@ class Supervisor:
 
     async def close(self) -> None:
         """End everything."""
+        self.records = None  # that it ended with us is told by what was written of it before
         await asyncio.gather(*(self.stop(key, background=True) for key in list(self._jobs)))
 
     async def allowed(self, session_key: SessionKey, reason: str) -> bool:
@@ -306,6 +310,10 @@ class Commands:
 
     def _to_background(self, job: Job) -> Ran:
         job.to_background()
+        if self.supervisor.records is not None:
+            self.supervisor.spawn(
+                self._behind.record(job, lambda: self.supervisor.records), f"record of {job.facts.id}"
+            )
         if self.settings.notify and self.supervisor.notice:
             self.supervisor.spawn(self._tell(job), f"end of {job.facts.id}")
         return job.fresh()
@@ -315,48 +323,24 @@ class Commands:
         if job.status != "killed" and self.supervisor.notice:
             self.supervisor.notice(self.session_key, job.whole())
 
-    def _job(self, session: str) -> Job:
-        job = self.supervisor.jobs(self.session_key).get(session)
-        if job is None or not job.background:
-            raise ToolFailed(f"there is no command {session} here; action list shows them")
-        return job
+    @property
+    def _behind(self) -> Behind:
+        return Behind(self.supervisor.jobs(self.session_key), self.supervisor.records, self.session_key)
 
     def running(self) -> Sequence[Ran]:
-        jobs = self.supervisor.jobs(self.session_key).values()
-        return [job.ran(job.output.last(200)) for job in reversed(jobs) if job.background]
+        return self._behind.running()
 
     async def poll(self, session: str, wait_ms: int = 0) -> Ran:
-        job = self._job(session)
-        if wait_ms > 0 and not job.ended.is_set() and job.polled == job.output.total:
-            job.news.clear()
-            try:
-                async with asyncio.timeout(wait_ms / 1000):
-                    await job.news.wait()
-            except TimeoutError:
-                pass
-        return job.fresh()
+        return await self._behind.poll(session, wait_ms)
 
     def log(self, session: str, offset: int, limit: int) -> str:
-        lines = self._job(session).whole().output.split("\n")
-        start = offset if offset >= 0 else max(0, len(lines) + offset)
-        return "\n".join(lines[start : start + limit])
+        return self._behind.log(session, offset, limit)
 
     async def send(self, session: str, data: bytes) -> Ran:
-        job = self._job(session)
-        try:
-            async with asyncio.timeout(10):
-                await job.child.stdin.write(data)
-        except TimeoutError:
-            raise ToolFailed(f"{session} does not read its input") from None
-        except Unavailable as error:
-            raise ToolFailed(f"{session}: {error.message}; start it with background or pty to give it input") from None
-        await self.supervisor.clock.sleep(0.1)
-        return job.fresh()
+        return await self._behind.send(session, data, self.supervisor.clock)
 
     async def kill(self, session: str) -> Ran:
-        job = self._job(session)
-        await job.kill()
-        return job.fresh()
+        return await self._behind.kill(session)
 
     def guarded(
         self, names: tuple[str, ...], *, ask: bool, why: tuple[str, ...] = (), covers: str = "", listed: bool = False
