@@ -6,7 +6,7 @@ from pydantic import Field
 
 from garra.config.sections.fields import Closed, OpenSection, Section, part
 from garra.config.sections.media import Media
-from garra.config.sections.reach import AgentToAgent, MessageTool, Searching, SessionTools, ToolSearch
+from garra.config.sections.reach import AgentToAgent, GatewayTool, MessageTool, Searching, SessionTools, ToolSearch
 from garra.config.sections.web import Web
 
 
@@ -93,7 +93,7 @@ class Taint(Section):
     """
 
     mode: Annotated[Literal["on", "turn", "off"], Closed("on")] = "on"
-    exec: Annotated[Literal["confined", "listed", "ask"], Closed("ask")] = "confined"
+    exec: Annotated[Literal["confined", "listed", "ask"], Closed("ask")] = "listed"
     files: Annotated[Literal["others", "all"], Closed("all")] = "others"
     fetch: Annotated[Literal["seen", "any"], Closed("seen")] = "seen"
 
@@ -122,5 +122,6 @@ class Tools(ToolPolicy):
     agent_to_agent: AgentToAgent = part(AgentToAgent)
     sessions: SessionTools = part(SessionTools)
     message: MessageTool = part(MessageTool)
+    gateway: GatewayTool = part(GatewayTool)
     subagents: Narrowed = part(Narrowed)
     loop_detection: LoopDetection = part(LoopDetection)
