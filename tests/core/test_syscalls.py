@@ -58,6 +58,8 @@ def test_what_leads_out_is_refused(machine: str) -> None:
     clone, ioctl, _, personality = NUMBERS[machine]
     assert verdict(made, MACHINES[machine], clone, 0x10000000) == errno.EPERM
     assert verdict(made, MACHINES[machine], 435) == errno.ENOSYS
+    kill = (62, 129)[column]
+    assert [verdict(made, MACHINES[machine], kill, pid) for pid in (0xFFFFFFFF, 1, 0)] == [errno.EPERM, 0, 0]
     assert verdict(made, MACHINES[machine], ioctl, 0, 0x5412) == errno.EPERM
     assert verdict(made, MACHINES[machine], personality, 0x0040000) == errno.EPERM
 

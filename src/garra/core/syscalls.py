@@ -18,6 +18,8 @@ NEW_NAMESPACES = 0x7E020080
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, NEWTIME."""
 TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX put words into a terminal as if they had been typed."""
+EVERYBODY = (0xFFFFFFFF,)
+"""kill(-1): a signal to whoever can be reached, which before Linux 6.12 Landlock does not hold back."""
 PERSONALITIES = (0, 0xFFFFFFFF)
 """Linux as it is, and the question which it is; another one switches off the mixing of addresses."""
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
@@ -47,7 +49,7 @@ _REFUSED = {
 """Each call's number on the machines of `MACHINES`, in their order."""
 _OF_INTEL = (172, 173, 134, 139, 154, 174, 177, 178, 180, 212)
 """iopl, ioperm, uselib, sysfs, modify_ldt, and what the kernel no longer has."""
-_CLONE, _IOCTL, _SOCKET, _PERSONALITY = (56, 220), (16, 29), (41, 198), (135, 92)
+_CLONE, _IOCTL, _SOCKET, _PERSONALITY, _KILL = (56, 220), (16, 29), (41, 198), (135, 92), (62, 129)
 _CLONE3 = 435
 
 
@@ -80,6 +82,7 @@ def program(machine: str, sockets: tuple[int, ...] = ()) -> bytes:
         _when(_CLONE3, [_refuse(errno.ENOSYS)]),
         _when(_CLONE[column], _unless(0, ANY_BIT, (NEW_NAMESPACES,))),
         _when(_IOCTL[column], _unless(1, EQUAL, TERMINAL_INPUT)),
+        _when(_KILL[column], _unless(0, EQUAL, EVERYBODY)),
         _when(_PERSONALITY[column], _only(0, PERSONALITIES, errno.EPERM)),
         _when(_SOCKET[column], _only(0, sockets, errno.EACCES)),
         _step(RETURN, ALLOW),
