@@ -48,6 +48,9 @@ log = logging.getLogger(__name__)
 SHORTEST = 4
 """Characters of an id that may stand for it."""
 
+MOST_HERE, MOST = 16, 256
+"""Questions that may wait at once: of one session, and of all."""
+CROWDED = f"{MOST_HERE} questions of this conversation wait for an answer already; go on when they are answered"
 NOBODY = (
     "nobody can be asked: no client that answers approvals is connected, and the turn comes from no chat where its "
     "owner would see the question"
@@ -155,13 +158,15 @@ class Approvals:
 
     # ---- asking
 
-    async def ask(self, question: Question) -> Answer:
-        """As `sdk.ports.Asker`."""
+    async def ask(self, question: Question, name: str = "") -> Answer:
+        """As `sdk.ports.Asker`. `name` is the id it is to have, where its asker chose one that is free."""
         try:
             if (answer := await self._granted(question) or await self._reviewed(question)) is not None:
                 return answer
             question = offered(question)
-            return await self._carried(question) or await self._asked(question)
+            if self._crowded(question):
+                return Answer("deny", reason=CROWDED)
+            return await self._carried(question) or await self._asked(question, name or self._ports.new_id())
         except GarraError as error:
             return Answer("deny", reason=f"it could not be asked: {error.message}")
 
@@ -188,10 +193,17 @@ class Approvals:
             del self._waits[left.id]
         return None
 
-    async def _asked(self, question: Question) -> Answer:
+    def _crowded(self, question: Question) -> bool:
+        """Whether so much is asked already that nobody could answer with care."""
+        waiting = self.waiting
+        return len(waiting) >= MOST or sum(each.session_key == question.session_key for each in waiting) >= MOST_HERE
+
+    async def _asked(self, question: Question, name: str) -> Answer:
         """Register, then ask, then wait."""
         ports = self._ports
-        approval = Approval(ports.new_id(), question, ports.clock.now_ms(), ports.source(question))
+        if name in self._held or await ports.docket.get(name) is not None:
+            raise Conflict(f"there is a question {name} already")
+        approval = Approval(name, question, ports.clock.now_ms(), ports.source(question))
         routes = [route for route in self.routes if await route.reaches(approval)]
         self._held[approval.id] = approval
         self._waits[approval.id] = asyncio.get_running_loop().create_future()

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as changed
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from garra.core.approvals import CHOICES, Question, shown
+from garra.core.approvals import CHOICES, Kind, Question, shown
 from garra.core.errors import Conflict, NotFound, UserError
 from garra.core.ids import AgentId, RunId, SessionKey
-from garra.domains.exec.approvals import Decision, Verdict
+from garra.domains.exec.approvals import Change, Decision, Verdict
 from garra.gateway import approvals as wire
 from garra.gateway.approvals import register
 from garra.gateway.host import Host
@@ -38,21 +39,56 @@ class Resolved(Params, frozen=True):
     whole: bool = False
 
 
-class Requested(Params, frozen=True):
-    """A question of a program of the operator's own. `two_phase`: it is answered once it is registered, and again."""
+class Asking(Params, frozen=True, kw_only=True):
+    """A question of a program of the operator's own. `two_phase`: it is answered once it is registered, and again.
+
+    What the gateway finds out by itself is let in and not believed.
+    """
+
+    id: Annotated[str, Meta(pattern="^[A-Za-z0-9:._-]{1,64}$")] | None = None
+    agent_id: str | None = None
+    session_key: str | None = None
+    session_id: str | None = None
+    run_id: str | None = None
+    tool_call_id: str | None = None
+    scope: Any = None
+    turn_source_channel: str | None = None
+    turn_source_to: str | None = None
+    turn_source_account_id: str | None = None
+    turn_source_thread_id: str | int | None = None
+    timeout_ms: Annotated[int, Meta(ge=1, le=1_800_000)] = 1_800_000
+    two_phase: bool = False
+
+
+class Requested(Asking, frozen=True, kw_only=True):
+    """Whether a command may run."""
 
     command: Annotated[str, Meta(min_length=1, max_length=100_000)]
     command_argv: list[str] | None = None
     env: dict[str, str] | None = None
     cwd: str | None = None
     host: str | None = None
+    node_id: str | None = None
+    security: str | None = None
+    ask: str | None = None
     warning_text: str | None = None
-    agent_id: str | None = None
-    session_key: str | None = None
-    run_id: str | None = None
-    tool_call_id: str | None = None
-    timeout_ms: Annotated[int, Meta(ge=1_000, le=1_800_000)] = 1_800_000
-    two_phase: bool = False
+    resolved_path: str | None = None
+    command_spans: Any = None
+    unavailable_decisions: Any = None
+    system_run_plan: Any = None
+
+
+class PluginRequested(Asking, frozen=True, kw_only=True):
+    """Whether a plugin may do what it says."""
+
+    title: Annotated[str, Meta(min_length=1, max_length=80)]
+    description: Annotated[str, Meta(min_length=1, max_length=512)]
+    detail: Annotated[str, Meta(max_length=16_384)] | None = None
+    plugin_id: str | None = None
+    severity: str | None = None
+    tool_name: str | None = None
+    mcp_tool: Any = None
+    allowed_decisions: list[str] | None = None
 
 
 class History(Params, frozen=True):
@@ -167,32 +203,57 @@ def by(caller: Caller) -> str:
 
 
 async def request(host: Host, caller: Caller, params: Requested) -> dict[str, Any]:
-    """Ask people, as an operator's program. `decision` is null when nobody answered in time."""
-    book = register(host)
-    question = asked(host, params)
-    if params.two_phase:
-        caller.respond_early({"status": "accepted", "createdAtMs": host.clock.now_ms()})
-    answer = await book.ask(question)
-    return {"decision": answer.choice if answer.by != "askFallback" else None, "resolvedBy": answer.by or None}
+    """Ask people whether a command may run."""
+    question = asked(host, params, "exec", params.command)
+    question = changed(
+        question,
+        why=tuple(line for line in (params.warning_text or "").splitlines() if line),
+        argv=tuple(params.command_argv or ()),
+        cwd=params.cwd or "",
+        host=params.host or "gateway",
+        env=tuple(sorted(params.env or {})),
+    )
+    return await _ask(host, caller, params, question)
 
 
-def asked(host: Host, params: Requested) -> Question:
+async def plugin_request(host: Host, caller: Caller, params: PluginRequested) -> dict[str, Any]:
+    """Ask people whether a plugin may do something."""
+    subject = "\n".join(part for part in (params.title, params.description, params.detail or "") if part)
+    question = asked(host, params, "tool", subject)
+    return await _ask(host, caller, params, changed(question, tool=params.tool_name or ""))
+
+
+async def _ask(host: Host, caller: Caller, params: Asking, question: Question) -> dict[str, Any]:
+    """`decision` is null when nobody answered."""
+    book, name = register(host), (params.id or host.new_id()).lower()
+
+    def registered(change: Change) -> None:
+        found = change.approval
+        if found.id == name and change.answer is None:
+            times = {"createdAtMs": found.asked_at, "expiresAtMs": found.expires_at}
+            caller.respond_early({"status": "accepted", "id": name, **times})
+
+    end = book.subscribe(registered) if params.two_phase else None
+    try:
+        answer = await book.ask(question, name)
+    finally:
+        if end is not None:
+            end()
+    decision = None if answer.by in ("", "askFallback") else answer.choice
+    return {"id": name, "decision": decision, "resolvedBy": answer.by or None, "reason": answer.reason or None}
+
+
+def asked(host: Host, params: Asking, kind: Kind, subject: str) -> Question:
     agent = host.agent(params.agent_id)
     key = host.key(params.session_key or host.main, agent)
-    argv = tuple(params.command_argv or ())
     return Question(
-        "exec",
-        params.command,
+        kind,
+        subject,
         "",
         SessionKey(key),
         AgentId(agent),
         RunId(params.run_id or ""),
         params.tool_call_id or "",
-        why=tuple(line for line in (params.warning_text or "").splitlines() if line),
-        argv=argv,
-        cwd=params.cwd or "",
-        host=params.host or "gateway",
-        env=tuple(sorted(params.env or {})),
         life_ms=params.timeout_ms,
     )
 
@@ -291,6 +352,7 @@ METHODS: tuple[Method, ...] = (
     Method("approval.get", APPROVALS, Named, get),
     Method("approval.history", APPROVALS, History, history),
     Method("approval.resolve", APPROVALS, Resolved, unified),
+    Method("plugin.approval.request", APPROVALS, PluginRequested, plugin_request, twice=True),
     Method("plugin.approval.list", APPROVALS, Nothing, plugin_list),
     Method("plugin.approval.resolve", APPROVALS, Resolved, resolve),
     Method("plugin.approval.waitDecision", APPROVALS, Named, wait),
