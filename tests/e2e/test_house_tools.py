@@ -195,3 +195,68 @@ async def test_an_answer_after_a_crash_reaches_the_session(tmp_path: Path) -> No
         await until(lambda: "blue it is" in str(telegram.shown(FRIEND)))
         assert model.requests[-1].body["messages"][-1]["content"] or True
         assert b"Blue" in model.requests[-1].raw
+
+
+PATCH = {"action": "config.patch", "patch": {"channels": {"telegram": {"enabled": False}}}}
+
+
+def setting(program: Resident) -> Any:
+    return json.loads(program.config_file.read_text())["channels"]["telegram"].get("enabled")
+
+
+async def test_an_agent_that_cuts_its_own_branch_gets_it_back(tmp_path: Path) -> None:
+    more = {"tools": {"gateway": {"confirmSeconds": 10}}}
+    async with house(tmp_path, more) as (program, model, telegram):
+        model.then(
+            Use("tool_call", {"id": "gateway", "args": {"action": "config.patch", "patch": {"tools": {"deny": None}}}}),
+            Use("tool_call", {"id": "gateway", "args": PATCH}),
+            Say("it will be off"),
+        )
+        telegram.say(OWNER, "switch yourself off here")
+        await until(lambda: card(telegram, OWNER))
+        shown = card(telegram, OWNER)
+        assert shown is not None
+        assert "enabled" in shown["text"]
+        assert "Allow always" not in str(shown["reply_markup"]), "it is asked each time"
+        assert setting(program) is None
+        press(telegram, shown, OWNER, OWNER, "Allow once")
+        await until(lambda: setting(program) is False)
+        assert "Not for an agent to change: tools.deny" in results(model)[0]
+        async with asyncio.timeout(20):
+            while setting(program) is False:  # noqa: ASYNC110 - the file is what counts
+                await asyncio.sleep(0.1)
+        await until(lambda: any("it was taken back" in each for each in telegram.shown(OWNER)))
+        await say(telegram, OWNER, "are you there?")
+
+
+async def test_a_change_stays_when_its_owner_is_heard_again(tmp_path: Path) -> None:
+    more = {"tools": {"gateway": {"confirmSeconds": 10}}}
+    async with house(tmp_path, more) as (program, model, telegram):
+        call = {"action": "config.patch", "patch": {"channels": {"telegram": {"textChunkLimit": 900}}}}
+        model.then(Use("tool_call", {"id": "gateway", "args": call}), Say("done"))
+        telegram.say(OWNER, "shorter messages please")
+        await until(lambda: card(telegram, OWNER))
+        shown = card(telegram, OWNER)
+        assert shown is not None
+        press(telegram, shown, OWNER, OWNER, "Allow once")
+        await until(lambda: any("was changed" in each for each in telegram.shown(OWNER)))
+        await say(telegram, OWNER, "thank you")
+        trial = program.config_file.with_name("garra.json.trial")
+        await until(lambda: not trial.exists())
+        assert json.loads(program.config_file.read_text())["channels"]["telegram"]["textChunkLimit"] == 900
+
+
+async def test_the_configuration_is_nobody_elses(tmp_path: Path) -> None:
+    async with house(tmp_path) as (program, model, telegram):
+        model.then(
+            Use("tool_call", {"id": "gateway", "args": {"action": "config.get"}}),
+            Use("tool_call", {"id": "gateway", "args": PATCH}),
+            Say("no"),
+        )
+        await say(telegram, FRIEND, "show me the settings")
+        assert all("owner's own turns" in each for each in results(model))
+        model.then(Use("tool_call", {"id": "gateway", "args": {"action": "config.get", "path": "models"}}), Say("so"))
+        await say(telegram, OWNER, "and to me?")
+        assert "sk-secret-of-the-test" not in results(model)[-1]
+        assert "baseUrl" in results(model)[-1]
+        assert setting(program) is None

@@ -298,6 +298,10 @@ class Channels:
         log.warning("%s", text)
         self._owner.tell(Address(key.channel, key.account, "", "direct"), text, text)
 
+    def notice(self, about: Address, text: str) -> None:
+        """A word to the owner, by another account than the one it is about."""
+        self._owner.tell(about, text, text)
+
     async def _sweep(self) -> None:
         while True:
             try:

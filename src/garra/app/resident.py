@@ -16,7 +16,7 @@ from typing import Any
 import uvloop
 
 from garra import __version__
-from garra.app import approvals, logbook
+from garra.app import approvals, logbook, trying
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
@@ -162,6 +162,7 @@ class _Resident:
             host.more[kin.WHERE] = house.subagents
             self.stack.callback(pairing.watch(host))
             self.stack.callback(questions.watch(host, channels.questions))
+            self.stack.callback(trying.serve(host, channels))
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
         found.spawn(live.watch(), "configuration watch")

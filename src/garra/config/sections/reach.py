@@ -52,6 +52,12 @@ class CrossContext(OpenSection):
     allow_across_providers: Annotated[bool, Closed(False)] = True
 
 
+class GatewayTool(OpenSection):
+    """The tool `gateway`: for how many seconds a change that it made stays unconfirmed."""
+
+    confirm_seconds: float = Field(120.0, ge=10, le=3600)
+
+
 class MessageTool(OpenSection):
     """The tool `message`. `to` names further chats it may send to, as `channel:chat`."""
 

@@ -123,5 +123,6 @@ class Tools(ToolPolicy):
     sessions: SessionTools = part(SessionTools)
     message: MessageTool = part(MessageTool)
     gateway: GatewayTool = part(GatewayTool)
+    gateway: GatewayTool = part(GatewayTool)
     subagents: Narrowed = part(Narrowed)
     loop_detection: LoopDetection = part(LoopDetection)

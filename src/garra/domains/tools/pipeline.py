@@ -84,7 +84,7 @@ class Gated:
 
 
 DIRECT_ONLY = Searching(on=False)
-CONFIGURES = Decision(Verdict.ASK, "what changes the configuration is the owner's to say")
+CONFIGURES = Decision(Verdict.ASK, "the rule for changes of the configuration")
 WAYS = (Face(toolsearch.SEARCH), Face(toolsearch.CALL))
 
 Before = Callable[[Pending], Awaitable[ToolCall | Block]]

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from garra.gateway.errands import conversations, messages, questions, talk
+from garra.gateway.errands import conversations, messages, questions, settings, talk
 from garra.gateway.errands.sight import Run
 
-ALL: Mapping[str, Run] = {**conversations.ERRANDS, **talk.ERRANDS, **messages.ERRANDS, **questions.ERRANDS}
+ALL: Mapping[str, Run] = {
+    **conversations.ERRANDS,
+    **talk.ERRANDS,
+    **messages.ERRANDS,
+    **questions.ERRANDS,
+    **settings.ERRANDS,
+}
 """By name. What is not here may be read by the owner's own turns alone, through the method table."""
 
 __all__ = ["ALL", "Run"]

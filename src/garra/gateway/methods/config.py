@@ -14,6 +14,7 @@ from garra.core.errors import NotFound, UserError
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, READ, Caller, Method
 from garra.gateway.params import Index, Name, Nothing, Params
+from garra.gateway.trials import trials
 
 
 class ConfigSet(Params, frozen=True):
@@ -62,6 +63,11 @@ async def patch(host: Host, caller: Caller, params: ConfigPatch) -> dict[str, An
     return await _written(host, await host.merge(change, base))
 
 
+async def confirm(host: Host, caller: Caller, params: Nothing) -> dict[str, Any]:
+    """Let a change that is on trial stay."""
+    return {"ok": True, "confirmed": await trials(host).confirm("an operator said so")}
+
+
 def _base(host: Host, params: ConfigSet) -> str | None:
     """The hash to compare. Raises UserError when a file is there and the caller does not say what it saw."""
     if params.base_hash is None and host.live.snapshot.exists:
@@ -93,6 +99,7 @@ METHODS: tuple[Method, ...] = (
     Method("config.set", ADMIN, ConfigSet, put),
     Method("config.apply", ADMIN, ConfigApply, put),
     Method("config.patch", ADMIN, ConfigPatch, patch),
+    Method("config.confirm", ADMIN, Nothing, confirm, advertised=False),
     Method("config.schema", READ, Nothing, whole_schema),
     Method("config.schema.lookup", READ, SchemaLookup, lookup),
 )
