@@ -58,6 +58,26 @@ DOUBTS = {
 """Here a message may have been with a platform that tells no two tries apart: never twice, and its owner is told."""
 
 
+CHILD = "garra.domains.subagents.records:Records.put"
+REPORT = "garra.turns.reports"
+KIN = {
+    "before-child-stored": Point(CHILD, "before"),
+    "after-child-stored": Point(CHILD, "after"),
+    "as-child-begins": Point(CHILD, "after", 2),
+    "child-at-work": Point("garra.runs.subagents:Subagents._check", "before"),
+    "before-report-stored": Point(CHILD, "before", 3),
+    "after-report-stored": Point(CHILD, "after", 3),
+    "before-report-given": Point(f"{REPORT}:Post.give", "before"),
+    "after-report-given": Point(f"{REPORT}:Post.give", "after"),
+    "after-parent-told": Point(CHILD, "after", 4),
+    "before-report-turn": Point(f"{REPORT}:Reports._begin", "before"),
+    "as-report-turn-begins": Point(f"{REPORT}:Reports._begin", "after"),
+    "before-report-answered": Point(f"{OUTBOX}.put", "before", 2),
+    "after-report-answered": Point(f"{OUTBOX}.put", "after", 2),
+}
+"""Along the way of a sub-agent: it is started once or started again by its parent, and its report is answered once."""
+
+
 def arm(point: Point) -> None:
     """Make this process die at `point`, by SIGKILL."""
     module, _, path = point.step.partition(":")
