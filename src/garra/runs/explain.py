@@ -44,11 +44,12 @@ def scope_of(asked: Asked, session: Session | None, config: Config, paired: Pair
         extra = session.extra if session is not None else {}
         depth = extra.get("spawnDepth")
         return replace(scope, origin="subagent", depth=depth if isinstance(depth, int) and depth > 0 else 1)
-    place = _place(key, asked.sender, session, config, paired)
+    place = _place(key, asked.sender, session)
+    place = replace(place, named=_named(place, config, paired)) if place is not None else None
     return replace(scope, origin="channel", place=place) if place is not None else scope
 
 
-def _place(key: Key, sender: str, session: Session | None, config: Config, paired: Paired) -> Place | None:
+def _place(key: Key, sender: str, session: Session | None) -> Place | None:
     known: Mapping[str, Any] = (session.extra.get("deliveryContext") if session is not None else None) or {}
     group = key.kind in ("group", "channel")
     if not group and key.kind != "direct" and not sender:
@@ -57,10 +58,14 @@ def _place(key: Key, sender: str, session: Session | None, config: Config, paire
     account = key.account or str(known.get("accountId", "")) or "default"
     chat = str(known.get("to", "")) or key.id
     who = sender or ("" if group else key.id)
-    rules = read(config, channel, account).policy
-    lists = (rules.allow, rules.group_allow, rules.owners, paired(channel, account))
-    named = any(each.names(who) for each in lists)
-    return Place(channel, account, chat, who, key.thread or str(known.get("threadId") or ""), group=group, named=named)
+    return Place(channel, account, chat, who, key.thread or str(known.get("threadId") or ""), group=group)
+
+
+def _named(place: Place, config: Config, paired: Paired) -> bool:
+    """Whether some list of the owner's names whoever writes."""
+    rules = read(config, place.channel, place.account).policy
+    lists = (rules.allow, rules.group_allow, rules.owners, paired(place.channel, place.account))
+    return any(each.names(place.sender) for each in lists)
 
 
 def explained(name: str, pipeline: Pipeline, config: Config, scope: Scope) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from garra.builtin.tools.marked import marks
+from garra.sdk.marked import marks
 from garra.sdk.tool import Call, Result, ToolInfo, Update
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from garra.builtin.tools.marked import marks
+from garra.sdk.marked import marks
 from garra.sdk.tool import Call, Result, ToolInfo, Update
 
 
