@@ -151,9 +151,9 @@ def text(approval: Approval, address: Address, instead: str = "", *, after: str 
     if after:
         return "\n".join((*lines, "", after))
     minutes = max(1, round(question.life_ms / 60_000))
-    offered = [choice for choice in CHOICES if choice in question.choices and choice != "allow-once"]
-    more = "".join(f", or `/approve {short(approval.id)} {choice}`" for choice in offered)
-    lines.append(f"The question is open for {minutes} min{more}. To allow it once:")
+    name = short(approval.id)
+    ways = [f"`/approve {name} allow-always`"] if "allow-always" in question.choices else []
+    lines.append(f"Open for {minutes} min. {', '.join((*ways, f'`/deny {name}`'))}, or once:")
     return "\n".join((*lines, f"/approve {short(approval.id)} allow-once"))
 
 
