@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from garra.sdk.channel import SendFailed
-from garra.sdk.fetching import bounded
+from garra.sdk.channel import Media, SendFailed
+from garra.sdk.fetching import bounded, room
 
 
 async def chunks(*sizes: int) -> AsyncIterator[bytes]:
@@ -24,4 +24,12 @@ async def test_what_is_over_is_not_given() -> None:
     assert len(await anext(over)) == 3 << 20
     with pytest.raises(SendFailed, match=r"a\.zip is over 3 MB") as failed:
         await anext(over)
+    assert failed.value.fault == "too_large"
+
+
+def test_the_least_limit_counts() -> None:
+    assert room(Media("file", "r"), 5, 3) == 3
+    assert room(Media("file", "r", size=3), 5, 3) == 3
+    with pytest.raises(SendFailed, match="the file is over 2 MB") as failed:
+        room(Media("file", "r", size=(2 << 20) + 1), 5 << 20, 2 << 20)
     assert failed.value.fault == "too_large"

@@ -11,8 +11,8 @@ from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
 from garra.core.value import frozen
 from garra.sdk.encoding import encoded, parsed
-from garra.sdk.fetching import bounded
-from garra.sdk.ports import DIRECT, Clock, Http, Via
+from garra.sdk.fetching import fetched
+from garra.sdk.ports import DIRECT, Body, Clock, Http, Via
 
 AGENT = "DiscordBot (garra, 1.0)"
 _ANSWER = 16 << 20
@@ -78,16 +78,11 @@ class Api:
         except Unavailable as fault:
             raise self._lost(f"{method} {_shown(path)}", fault) from None
 
-    async def download(self, url: str, limit: int) -> AsyncIterator[bytes]:
+    def download(self, url: str, limit: int) -> AsyncIterator[bytes]:
         """The bytes of an attachment: no credential goes with it. Raises Refused, SendFailed `too_large`."""
-        try:
-            async with self._http.stream("GET", url, timeout=60.0, via=self._via) as answer:
-                if answer.status != 200:
-                    raise Refused("file", f"answered {answer.status}", answer.status)
-                async for chunk in bounded(answer.chunks(), limit):
-                    yield chunk
-        except Unavailable as fault:
-            raise self._lost("file", fault) from None
+        return fetched(
+            self._http, url, limit, refused=_no_file, lost=lambda fault: self._lost("file", fault), via=self._via
+        )
 
     # ---- rate limits
 
@@ -137,6 +132,10 @@ class Api:
     def _lost(self, what: str, fault: Unavailable) -> Refused:
         words = fault.message.replace(self._token.reveal(), "***") if self._token else fault.message
         return Refused(what, words, kind=str((fault.details or {}).get("kind", "cut")))
+
+
+def _no_file(answer: Body) -> Refused | None:
+    return None if answer.status == 200 else Refused("file", f"answered {answer.status}", answer.status)
 
 
 def seconds(value: Any, scale: float = 1.0) -> float:

@@ -31,6 +31,7 @@ from garra.sdk.channel import (
     Receive,
     SendFailed,
 )
+from garra.sdk.fetching import room
 
 _CDN = frozenset({"cdn.discordapp.com", "media.discordapp.net"})
 _REMEMBERED = 512
@@ -210,16 +211,14 @@ class Discord:
 
     async def fetch(self, media: Media, limit: int) -> AsyncIterator[bytes]:
         """The bytes of an attachment; an address that has run out is asked for anew. Raises SendFailed."""
-        room = min(limit, self._own.file_in)
-        if media.size is not None and media.size > room:
-            raise SendFailed("too_large", f"the file is over {room >> 20} MB")
+        most = room(media, limit, self._own.file_in)
         chat, message, number, url = [*media.ref.split(" "), "", "", ""][:4]
         for again in (False, True):
             begun = False
             if again:
                 url = await self._anew(chat, message, number)
             try:
-                async for chunk in self._api.download(self._own_address(url), room):
+                async for chunk in self._api.download(self._own_address(url), most):
                     begun = True
                     yield chunk
             except Refused as refused:

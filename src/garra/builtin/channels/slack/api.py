@@ -9,8 +9,8 @@ from urllib.parse import quote_from_bytes, quote_plus, urlsplit
 from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
 from garra.sdk.encoding import encoded, parsed
-from garra.sdk.fetching import bounded
-from garra.sdk.ports import DIRECT, Http, Via
+from garra.sdk.fetching import fetched
+from garra.sdk.ports import DIRECT, Body, Http, Via
 
 _ANSWER = 16 << 20
 _LATER_S = 30.0
@@ -64,22 +64,29 @@ class Api:
         except Unavailable as fault:
             raise self._lost("upload", fault) from None
 
-    async def download(self, url: str, limit: int) -> AsyncIterator[bytes]:
+    def download(self, url: str, limit: int) -> AsyncIterator[bytes]:
         """The bytes of a file, with the bot's credential, which only Slack's own hosts see.
 
         Raises Refused, SendFailed `too_large`.
         """
         headers = {"authorization": f"Bearer {self._bot.reveal()}"}
-        try:
-            async with self._http.stream("GET", self.own(url), headers=headers, timeout=60.0, via=self._via) as answer:
-                if answer.status != 200:
-                    raise Refused("file", f"answered {answer.status}", status=answer.status)
-                if answer.headers.get("content-type", "").startswith("text/html") and not url.endswith(".html"):
-                    raise Refused("file", "asks for a login instead: the app needs the scope files:read", status=403)
-                async for chunk in bounded(answer.chunks(), limit):
-                    yield chunk
-        except Unavailable as fault:
-            raise self._lost("file", fault) from None
+
+        def refused(answer: Body) -> Refused | None:
+            if answer.status != 200:
+                return Refused("file", f"answered {answer.status}", status=answer.status)
+            if answer.headers.get("content-type", "").startswith("text/html") and not url.endswith(".html"):
+                return Refused("file", "asks for a login instead: the app needs the scope files:read", status=403)
+            return None
+
+        return fetched(
+            self._http,
+            self.own(url),
+            limit,
+            refused=refused,
+            lost=lambda fault: self._lost("file", fault),
+            headers=headers,
+            via=self._via,
+        )
 
     def own(self, url: str) -> str:
         """An address, where it is Slack's. Raises Refused."""

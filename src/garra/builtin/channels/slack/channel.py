@@ -30,6 +30,7 @@ from garra.sdk.channel import (
     Receive,
     SendFailed,
 )
+from garra.sdk.fetching import room
 
 DOUBT_S = 120.0
 """So long after the first connection of this process a message may be one that an earlier process had half sent."""
@@ -229,15 +230,13 @@ class Slack:
 
     async def fetch(self, media: Media, limit: int) -> AsyncIterator[bytes]:
         """The bytes of a file. Raises SendFailed."""
-        room = min(limit, self._own.files)
-        if media.size is not None and media.size > room:
-            raise SendFailed("too_large", f"the file is over {room >> 20} MB")
+        most = room(media, limit, self._own.files)
         number, _, url = media.ref.partition(" ")
         try:
             if not url:
                 found = (await self._api.call("files.info", {"file": number})).get("file") or {}
                 url = str(found.get("url_private_download") or found.get("url_private") or "")
-            async for chunk in self._api.download(url, room):
+            async for chunk in self._api.download(url, most):
                 yield chunk
         except Refused as refused:
             raise faults.fetch_failed(refused) from None

@@ -11,8 +11,8 @@ from garra.core.errors import GarraError, Unavailable
 from garra.core.secret import Secret
 from garra.core.value import frozen
 from garra.sdk.encoding import encoded, parsed
-from garra.sdk.fetching import bounded
-from garra.sdk.ports import DIRECT, Http, Via
+from garra.sdk.fetching import fetched
+from garra.sdk.ports import DIRECT, Body, Http, Via
 
 ROOT = "https://api.telegram.org"
 _ANSWER = 32 << 20
@@ -75,17 +75,12 @@ class Api:
             refused.said, refused.message = self._hidden(refused.said), self._hidden(refused.message)
             raise
 
-    async def download(self, file_path: str, limit: int) -> AsyncIterator[bytes]:
+    def download(self, file_path: str, limit: int) -> AsyncIterator[bytes]:
         """The bytes of a file, as getFile told its path. Raises Refused, SendFailed `too_large`."""
         url = f"{self.root}/file/bot{self._token.reveal()}/{file_path}"
-        try:
-            async with self._http.stream("GET", url, timeout=60.0, via=self._via) as answer:
-                if answer.status != 200:
-                    raise Refused("file", f"answered {answer.status}", answer.status)
-                async for chunk in bounded(answer.chunks(), limit):
-                    yield chunk
-        except Unavailable as fault:
-            raise self._lost("file", fault) from None
+        return fetched(
+            self._http, url, limit, refused=_no_file, lost=lambda fault: self._lost("file", fault), via=self._via
+        )
 
     def _lost(self, method: str, fault: Unavailable) -> Refused:
         """The door's fault; the address, and so the token, may stand in its words."""
@@ -117,6 +112,10 @@ def result(method: str, status: int, body: bytes) -> Any:
         retry_after_s=more.get("retry_after"),
         migrated=more.get("migrate_to_chat_id"),
     )
+
+
+def _no_file(answer: Body) -> Refused | None:
+    return None if answer.status == 200 else Refused("file", f"answered {answer.status}", answer.status)
 
 
 def form(params: Mapping[str, Any], files: Sequence[Upload]) -> tuple[str, bytes]:

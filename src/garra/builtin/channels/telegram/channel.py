@@ -37,6 +37,7 @@ from garra.sdk.channel import (
     SendFailed,
 )
 from garra.sdk.encoding import parsed
+from garra.sdk.fetching import room
 
 _HOOK_CHECK_S = 60.0
 _REMEMBERED = 256
@@ -280,15 +281,13 @@ class Telegram:
 
     async def fetch(self, media: Media, limit: int) -> AsyncIterator[bytes]:
         """The bytes of an attachment. Raises SendFailed."""
-        room = min(limit, self._own.file_in)
-        if media.size is not None and media.size > room:
-            raise SendFailed("too_large", f"the file is over {room >> 20} MB")
+        most = room(media, limit, self._own.file_in)
         try:
             found = await self._api.call("getFile", {"file_id": media.ref})
             path = str(found.get("file_path") or "")
             if not path or path.startswith("/"):
                 raise SendFailed("refused", "the Bot API server keeps its files where they cannot be fetched")
-            async for chunk in self._api.download(path, room):
+            async for chunk in self._api.download(path, most):
                 yield chunk
         except Refused as refused:
             raise faults.fetch_failed(refused) from None
