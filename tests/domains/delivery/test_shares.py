@@ -102,6 +102,7 @@ async def test_a_bent_link_leads_nowhere(place: Place) -> None:
     for wrong in ("", "x", "é", good[:-4], good + "AAAA", "A" * 5_000, good.swapcase()):
         with nothing():
             await place.shares.find(wrong)
+    assert (await place.shares.find(good)).path.read_bytes() == b"a film"
 
 
 async def test_a_file_that_is_gone_or_has_become_a_way_out_is_not_given(place: Place) -> None:
