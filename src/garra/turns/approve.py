@@ -76,15 +76,15 @@ async def answer(place: Answering, asked: Asked) -> str:
     if made.again and standing is not None:
         return f"It was handled already: {said(standing)}."
     question = ended.question
-    what = _first(question.subject)
+    what = f": {_first(question.subject)}" if place.here(ended) else "."  # what was asked in private stays there
     gone = "" if ended.waited else "\nThe turn that asked was interrupted; the answer is for when it asks again."
     match asked.choice:
         case "deny":
-            return f"Denied: {what}{gone}"
+            return f"Denied{what}{gone}"
         case "allow-always":
-            return f"Allowed from now on: {question.remembers}{gone}"
+            return f"Allowed from now on{f': {question.remembers}' if place.here(ended) else '.'}{gone}"
         case _:
-            return f"Allowed once: {what}{gone}"
+            return f"Allowed once{what}{gone}"
 
 
 async def _found(place: Answering, name: str) -> Approval:

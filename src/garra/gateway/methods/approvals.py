@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from garra.core.approvals import CHOICES, Kind, Question, shown
 from garra.core.errors import Conflict, NotFound, UserError
+from garra.core.execplan import filled
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.domains.exec.approvals import Change, Decision, Verdict
 from garra.gateway import approvals as wire
@@ -318,11 +319,11 @@ def document(host: Host, caller: Caller, params: Nothing) -> dict[str, Any]:
 
 
 def resolved_defaults(host: Host) -> dict[str, Any]:
-    """What holds where the document names no agent."""
-    found = register(host).rulebook.rules.defaults
+    """What the document alone says of a command on the machine itself, for an agent that it does not name."""
+    found = filled(register(host).rulebook.rules.defaults, shut_in=False)
     return {
-        "security": found.security or "full",
-        "ask": found.ask or "off",
+        "security": found.security,
+        "ask": found.ask,
         "askFallback": found.fallback or "deny",
         "autoAllowSkills": False,
     }
