@@ -204,3 +204,13 @@ async def test_whoever_is_no_owner_has_nothing_sent_for_him(tmp_path: Path) -> N
             await until(lambda: any("done" in text for text in telegram.shown(guest)))
             assert "Not run" in results(model)[-1]
             assert f"({guest}) on telegram" in results(model)[-1]
+
+
+async def test_a_sub_agent_has_the_marks_of_its_parent(tmp_path: Path) -> None:
+    more = worldly(tmp_path)
+    task = {"task": 'Do this: tool:post {"text": "all of it"}', "label": "post"}
+    async with strict_model() as model, resident(tmp_path, model.url, more) as program, program.client() as client:
+        model.then(Use("page", {}), Use("sessions_spawn", task, id="c2"))
+        await client.say("go on")
+        await until(lambda: any("Not run: " in str(body) for body in model.asked("Do this")))
+        assert not model.asked("SENT all of it")

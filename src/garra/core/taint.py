@@ -129,7 +129,7 @@ _WORDS: Mapping[Source, str] = {
     "person": "what {} wrote",
     "network": "what came over the network from {}",
     "tool": "what the tool {} brought",
-    "agent": "what the sub-agent {} answered",
+    "agent": "the words of another agent, {}",
     "memory": "a memory made from {}",
     "job": "the job {}, made from such text",
 }
