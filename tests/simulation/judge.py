@@ -121,7 +121,8 @@ class Judge:
         most = len(AGENTS) if crowded else 1
         match row.why:
             case "answered" if crowded:
-                troubled = self._dies or plan.fails or plan.full or plan.stops
+                refusing = plan.mode in ("drop", "interrupt") or plan.cap < plan.messages
+                troubled = self._dies or plan.fails or plan.full or plan.stops or refusing
                 return ALWAYS | {"adopted"}, 0 if troubled else most, most
             case "answered":
                 return TURN, 1, 1

@@ -118,7 +118,7 @@ def label(spoken: Spoken) -> str:
     return f"{line(spoken.event, '').who}, {rank}"
 
 
-def turn_of(spoken: Sequence[Spoken], route: Route, text: str, lane: lanes.Settings, number: int = 1) -> Turn:
+def turn_of(spoken: Sequence[Spoken], route: Route, text: str, lane: lanes.Settings, *, number: int = 1) -> Turn:
     """The turn of one agent. It is named by its first message, so that a restart finds it again; in a round after the
     first (`number`) it hears only what the others answered.
     """

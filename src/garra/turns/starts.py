@@ -39,7 +39,7 @@ class Starts:
         rows = [each.row.id for each in spoken]
         session = await ports.sessions.get(route.key)
         waits = settings(ports.config(), first.event.address.channel, session)
-        turn = ask.turn_of(spoken, route, text, waits, number)
+        turn = ask.turn_of(spoken, route, text, waits, number=number)
         if number > 1:
             turn = replace(turn, marks=(*turn.marks, *await self._others(first, route)))
         asked = await self.asked(spoken[-1], route)
