@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from garra.core.outside import NAME
-from garra.core.taint import Mark, of
+from garra.core.taint import CLEAN, Mark, add, of
 from garra.testing.web import Request, answered, serving
 from tests.builtin.tools.web_place import listing, web_place
 
@@ -41,6 +42,21 @@ async def test_a_page_is_read_as_what_it_is_about(tmp_path: Path) -> None:
         assert of(result.meta) == (Mark("web", f"{url}/one"),)
         text = await place.said("web_fetch", url=f"{url}/one", extractMode="text")
         assert "A crab has two of them." in text
+
+
+async def test_a_turn_that_read_a_page_asks_for_addresses_it_made_up(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def answer(request: Request) -> bytes:
+        asked.append(request.target)
+        return html()
+
+    async with serving(answer) as url, web_place(tmp_path, listing("127.0.0.1")) as place:
+        marks = add(CLEAN, [Mark("web", url)])
+        place.context = replace(place.context, marks=marks, seen=lambda address: address == f"{url}/seen")
+        assert "Claws" in await place.said("web_fetch", url=f"{url}/seen")
+        assert "a person has to allow this" in await place.refused("web_fetch", url=f"{url}/?secret=1")
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0x7f.1", "[::ffff:127.0.0.1]", "169.254.169.254"])
