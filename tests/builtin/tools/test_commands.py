@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tomllib
 from dataclasses import replace
@@ -90,6 +91,19 @@ async def test_keys_for_a_terminal(place: Place) -> None:
         said = await place.said("process", action="poll", sessionId=session, timeout=1_000)
     assert "Ended: by signal SIGINT." in said or "code 130" in said
     assert "is no key" in await place.refused("process", action="send-keys", sessionId=session, keys=["Entre"])
+
+
+async def test_what_is_typed_may_be_said_in_the_original_s_words(place: Place) -> None:
+    begun = await place.call("exec", command="echo hi; read -r a; read -r b; echo $a-$b", pty=True, yieldMs=100)
+    session = begun.details["sessionId"]
+    while "hi" not in await place.said("process", action="log", sessionId=session, offset=0):
+        await asyncio.sleep(0.01)
+    await place.said("process", action="send-keys", sessionId=session, literal="on", hex=["65"], keys=["Enter"])
+    await place.said("process", action="write", sessionId=session, text="two\n")
+    while "one-two" not in await place.said("process", action="log", sessionId=session, offset=0):
+        await asyncio.sleep(0.01)
+    for odd in ({"hex": ["zz"]}, {"hex": ["ff"]}, {"literal": "x", "keys": ["Entre"]}):
+        assert await place.refused("process", action="send-keys", sessionId=session, **odd)
 
 
 async def test_sessions_are_asked_of_the_gateway(place: Place) -> None:

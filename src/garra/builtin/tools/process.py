@@ -52,6 +52,20 @@ class Process:
             return ()
         return self.info.effects
 
+    def prepare(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What is typed may be said as `text` too, and for send-keys as `literal` text, `hex` bytes, then `keys`."""
+        asked = dict(arguments)
+        if "text" in asked:
+            asked.setdefault("data", asked.pop("text"))
+        if asked.get("action") == "send-keys" and ("literal" in asked or "hex" in asked):
+            try:
+                codes = bytes.fromhex("".join(asked.get("hex") or ())) + keystrokes.encode(asked.get("keys") or ())
+                data = f"{asked.get('literal') or ''}{codes.decode()}"
+            except (TypeError, ValueError, ToolFailed):
+                return arguments
+            return {**_without(asked, "literal", "hex", "keys"), "action": "write", "data": data}
+        return asked
+
     async def execute(self, call: Call, _: Update) -> Result:
         asked, programs = call.arguments, call.context.exec
         if asked["action"] == "list":
@@ -64,6 +78,10 @@ class Process:
             body = {"status": "completed", "sessionId": session, "output": text}
             return Result.of(text or "(no output)", body, brought_by(programs, session))
         return told(session, await ACTIONS[asked["action"]](programs, session, asked))
+
+
+def _without(asked: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if name not in names}
 
 
 async def poll(programs: Exec, session: str, asked: Mapping[str, Any]) -> Ran:
@@ -102,7 +120,7 @@ ACTIONS: Mapping[str, Callable[[Exec, str, Mapping[str, Any]], Awaitable[Ran]]] 
 
 def listed(programs: Exec) -> Result:
     rows = [row(ran) for ran in programs.running()]
-    lines = [f"{r['sessionId']} {r['status']} {r['runtimeMs'] // 1000}s {r['command'][:80]}" for r in rows]
+    lines = [f"{r['sessionId']} {r['status']} {r['runtimeMs'] // 1000}s {r['command'][:80]}{r['note']}" for r in rows]
     marks = tuple(mark for ran in programs.running() for mark in ran.marks)
     body = {"status": "completed", "sessions": rows}
     return Result.of("\n".join(lines) or "Nothing runs in the background.", body, marks)
@@ -123,6 +141,7 @@ def row(ran: Ran) -> dict[str, Any]:
         "cwd": ran.workdir,
         "tail": ran.output,
         "exitCode": ran.exit_code,
+        "note": "".join(f" ({note})" for note in ran.notes),
     }
 
 
