@@ -17,6 +17,7 @@ from garra.core.lineage import Child
 from garra.core.messages import Assistant, ToolResult, User
 from garra.core.taint import Mark
 from garra.domains.tools.pipeline import Scope
+from garra.runs.attic import Attic
 from garra.sdk.channel import Address
 from garra.testing.model import Says, calls, fails, says
 from tests.runs.family import MAIN, House, Plan, config, house, marked
@@ -400,3 +401,35 @@ async def test_one_not_to_be_kept_is_put_away_and_its_report_is_still_told(tmp_p
             while await made.sessions.get(key) is not None:  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0.01)
         assert len(made.posted) == 1
+
+
+async def test_whoever_has_to_wait_for_all_of_it_can(tmp_path: Path) -> None:
+    plan = {**START, "[A sub-agent": [says("It is the find.")]}
+    async with house(tmp_path, plan, resident=False) as made:
+        begin = made.hold("child:")
+        await made.say("go")
+        waiting = asyncio.create_task(made.table.over(MAIN))
+        begin.set()
+        async with asyncio.timeout(10):
+            (run,) = await waiting
+        assert run.ended
+        assert run.ended.reply == "It is the find."
+        assert await made.table.over("agent:main:other") == []
+
+
+async def test_what_is_old_is_put_away_with_its_record(tmp_path: Path) -> None:
+    async with house(tmp_path, START, config(archiveAfterMinutes=0.0001)) as made:
+        await made.say("go")
+        await ended(made)
+        child = only(made)
+        await asyncio.sleep(0.02)
+        attic = Attic(made.table.ports, made.table)
+        assert attic.old() == [child]
+        await attic.put_away(child)
+        assert not made.table.every()
+        assert await made.sessions.get(child.key) is None
+        assert await made.table.ports.records.load() == []
+    async with house(tmp_path / "kept", START, config(archiveAfterMinutes=0)) as made:
+        await made.say("go")
+        await ended(made)
+        assert Attic(made.table.ports, made.table).old() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from garra.core.messages import Usage
@@ -54,6 +55,14 @@ def blob(run: Run, runner: str = "embedded") -> dict[str, Any]:
             "completion": {"stopReason": stop, "finishReason": FINISH[stop]},
         },
     }
+
+
+def followed(run: Run, told: Sequence[Run]) -> dict[str, Any]:
+    """As `blob`, with what was said in the runs that sub-agents' reports began."""
+    whole = blob(run)
+    replies = [each.ended.reply for each in told if each.ended is not None and not each.ended.silent]
+    more = [{"text": reply, "mediaUrl": None} for reply in replies if reply]
+    return {**whole, "payloads": [*whole["payloads"], *more]} if more else whole
 
 
 def _agent(run: Run) -> dict[str, Any]:

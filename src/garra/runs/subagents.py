@@ -7,13 +7,13 @@ the inbox (`post`), inside another sub-agent at once.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
-from garra.config.sections import Config
 from garra.core import lineage, reports, taint
 from garra.core.errors import GarraError, NotFound
 from garra.core.events import MessageEnded, RunEnded, RunEvent
@@ -23,37 +23,21 @@ from garra.core.lineage import Child, Effect
 from garra.core.messages import Assistant
 from garra.core.taint import Mark
 from garra.core.value import frozen
-from garra.domains.sessions.store import Sessions
-from garra.domains.subagents.records import Records
 from garra.domains.tools.pipeline import Scope
 from garra.runs import offspring
+from garra.runs.attic import Attic, Ports
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Runs
-from garra.sdk.ports import Clock, Spawn
 
 log = logging.getLogger(__name__)
 
 LONGEST_S: Final = 60.0
 """The longest wait between two tries to write to a disk that refuses."""
-SWEEP_S: Final = 60.0
-"""How often it is looked whether sessions of sub-agents are to be put away, while there are such."""
 
 Post = Callable[[Child, Turn], Awaitable[None]]
 """Gives a report to a parent that is no sub-agent. It is on the disk there when this returns, once, however often it is
 given. Raises Unavailable to be asked again.
 """
-
-
-@frozen
-class Ports:
-    """What is there when the house is begun."""
-
-    records: Records
-    sessions: Sessions
-    clock: Clock
-    spawn: Spawn
-    config: Callable[[], Config]
-    new_id: Callable[[], str]
 
 
 @frozen
@@ -71,6 +55,9 @@ class Bound:
     folder: Callable[[str], str]
 
 
+__all__ = ["Bound", "Ports", "Post", "Subagents"]
+
+
 class Subagents:
     """`load` and `bind` once; then, in the process that owns what earlier ones left, `post` and `resume`."""
 
@@ -81,7 +68,8 @@ class Subagents:
         self._children: dict[str, Child] = {}
         self._telling: dict[RunId, str] = {}
         self._ending: Counter[str] = Counter()
-        self._sweeping = False
+        self._attic = Attic(ports, self)
+        self._news = asyncio.Event()
 
     async def load(self) -> None:
         """Know what earlier processes started."""
@@ -110,6 +98,10 @@ class Subagents:
 
     def every(self) -> list[Child]:
         return list(self._children.values())
+
+    def idle(self, child: Child) -> bool:
+        """Whether nothing runs in its session."""
+        return self.bound.runs.active(child.key) is None
 
     def waiting(self, key: str) -> list[Child]:
         """Those of a session that it has yet to be told of."""
@@ -154,6 +146,7 @@ class Subagents:
         moved, effects = lineage.step(child, event)
         if moved is not child or effects:
             self._children[key] = moved
+            self._news.set()
             self.ports.spawn(self._carry(moved, effects), f"sub-agent {moved.run_id}")
         return moved
 
@@ -172,6 +165,20 @@ class Subagents:
         hit = [c for c in self.of(parent) if c.active and run_id in (None, c.home.run_id)]
         return [found for child in hit for found in await self.stop(child.key, quiet=True)]
 
+    async def over(self, key: str) -> list[Run]:
+        """Wait until all that works for a session has ended and was told; the runs in which it was, in their order."""
+        told: dict[str, Run] = {}
+        while True:
+            self._news.clear()
+            for child in reversed(self.of(key)):
+                run = self.bound.runs.find(child.report_id)
+                if run is not None:
+                    await run.wait()
+                    told[child.key] = run
+            if not self.waiting(key):
+                return [run for run in told.values() if run.led_by is None]
+            await self._news.wait()
+
     async def resume(self) -> None:
         """Go on with what an earlier process left: what ran runs on, what ended is told. What a command had started in
         its own process ended with it.
@@ -183,7 +190,7 @@ class Subagents:
             elif child.open:
                 self.apply(child.key, lineage.Restarted(now))
         self._start_queued()
-        self._sweep_soon()
+        self._attic.sweep_soon()
 
     def _now(self) -> int:
         return self.ports.clock.now_ms()
@@ -277,12 +284,12 @@ class Subagents:
                 case "cascade":
                     await self.stop_under(child.key)
                 case "clean":
-                    await self._delete(child)
+                    await self._attic.delete(child)
                 case _:
                     assert_never(effect)
         if not child.active:
             self._start_queued()
-            self._sweep_soon()
+            self._attic.sweep_soon()
         if not child.open and child.home.nested:
             self._settle(child.home.key)
 
@@ -360,40 +367,3 @@ class Subagents:
         """One that waits for its own has none left: it has ended."""
         if self._ending[key] == 0 and self.bound.runs.active(key) is None:
             self.apply(key, lineage.Settled(self._now(), len(self.waiting(key))))
-
-    # ---- what is put away
-
-    def _sweep_soon(self) -> None:
-        if not self._sweeping and any(not child.open for child in self._children.values()):
-            self._sweeping = True
-            self.ports.spawn(self._sweep(), "sub-agents put away")
-
-    async def _sweep(self) -> None:
-        try:
-            while any(not child.open for child in self._children.values()):
-                await self.ports.clock.sleep(SWEEP_S)
-                for child in self._old():
-                    await self._put_away(child)
-        finally:
-            self._sweeping = False
-
-    def _old(self) -> Iterable[Child]:
-        minutes = self.ports.config().agents.defaults.subagents.archive_after_minutes
-        before = self._now() - minutes * 60_000 if minutes else 0
-        told = [child for child in self._children.values() if not child.open and child.ended_at < before]
-        return [child for child in told if self.bound.runs.active(child.key) is None]
-
-    async def _put_away(self, child: Child) -> None:
-        if await self._delete(child) and await self._surely(lambda: self.ports.records.remove([child.run_id]), child):
-            self.forget(child)
-
-    async def _delete(self, child: Child) -> bool:
-        """Its session goes, its transcript stays under another name. False where it is to be tried again."""
-        try:
-            await self.ports.sessions.delete(child.key)
-        except NotFound:
-            pass
-        except GarraError as error:
-            log.warning("the session of sub-agent %s is put away later: %s", child.run_id, error.message)
-            return False
-        return True

@@ -109,11 +109,21 @@ async def _embedded(place: Place, ask: Ask, workspace: Path | None) -> Outcome:
         async with app.embedded(place.paths, place.env, workspace=workspace) as house:
             run = await house.runs.submit(_turn(place, ask))
             ended = await run.wait()
-            return Outcome(ended.ending, report.blob(run), _fault(ended), run.run_id)
+            told = await _told(house, run, ask) if ended.ending == "ok" else []
+            return Outcome(ended.ending, report.followed(run, told), _fault(ended), run.run_id)
     except asyncio.CancelledError:
         if stopped:
             raise Terminated from None
         raise
+
+
+async def _told(house: Any, run: Any, ask: Ask) -> Any:
+    """What follows from the reports of the turn's sub-agents, which end with this process; as long as it may take."""
+    try:
+        async with asyncio.timeout(ask.timeout_s or None):
+            return await house.subagents.over(run.session_key)
+    except TimeoutError:
+        return []
 
 
 def thinking(level: str) -> str:
