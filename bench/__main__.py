@@ -31,6 +31,7 @@ TESTS: Mapping[str, tuple[Test, int]] = {
     "load": (turns.load, 6),
     "chats": (chats.chats, 10),
     "floor": (floor.calls, 200),
+    "inside": (floor.inside, 60),
     "soak": (chats.soak, 5_000),
 }
 """Each test and how often it does what it does."""

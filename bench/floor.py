@@ -31,6 +31,16 @@ def calls(ground: Ground, _: Sequence[Product], count: int) -> None:
     ground.book.write(STACK, "process", **latency(_timed(count, lambda: subprocess.run(["true"], check=True))))
 
 
+def inside(ground: Ground, _: Sequence[Product], count: int) -> None:
+    """Commands in their sandboxes, and a flood of output, without a gateway around them."""
+    script = Path(__file__).with_name("inside.py")
+    ran = subprocess.run([ground.python, str(script), str(count)], check=True, capture_output=True, text=True)
+    found = json.loads(ran.stdout)
+    over = {f"{name}_over_ms": round(found[f"{name}_ms"] - found["bare_ms"], 2) for name in ("bwrap", "landlock")
+            if f"{name}_ms" in found}  # fmt: skip
+    ground.book.write("garra", "inside", **found, **over)
+
+
 def _timed(count: int, action: Callable[[], object]) -> list[float]:
     took = []
     for _ in range(count):

@@ -1,0 +1,108 @@
+"""Commands without a gateway around them, measured on the interpreter Garra runs on. inside.py COUNT
+
+Prints one JSON object: what a `true` takes bare and in each sandbox that works here, and what 200 MB of a command's
+output cost the process that reads them: memory, and how late its loop was meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from garra.builtin.sandbox.bwrap.sandbox import Bubblewrap
+from garra.builtin.sandbox.landlock.sandbox import Landlock
+from garra.core.execplan import Settings, environment
+from garra.core.ids import SessionKey
+from garra.domains.exec.boxes import probe_by
+from garra.domains.exec.supervisor import Supervisor
+from garra.io.clock import SystemClock
+from garra.io.process.door import Limits, Programs, Start, compile_once
+from garra.io.tasks import Tasks
+from garra.sdk.ports import Launch
+from garra.sdk.sandbox import Plan, Sandbox
+
+MEGABYTES = 200
+BEAT_S = 0.005
+
+
+def started(sandbox: Sandbox, folder: str) -> Start:
+    env = environment(folder, {}, terminal=False)
+    made = sandbox.wrap(Plan(("/usr/bin/true",), folder, folder, env, limits=Limits().named()))
+    return Start(made.argv, made.cwd, made.env, keep=not made.closed, wrapper=made.closed, limited=made.limited)
+
+
+async def spawns(programs: Programs, boxes: list[Sandbox], folder: str, count: int) -> dict[str, float]:
+    """Milliseconds of each kind of start, in turns: the median."""
+    starts = {"bare": Start(("/usr/bin/true",), folder, limited=True)}
+    starts |= {box.name: started(box, folder) for box in boxes}
+    took: dict[str, list[float]] = {name: [] for name in starts}
+    for _ in range(count):
+        for name, start in starts.items():
+            began = time.perf_counter()
+            ended = await programs.run(start)
+            took[name].append((time.perf_counter() - began) * 1e3)
+            assert ended.code == 0, (name, ended)
+    return {f"{name}_ms": round(sorted(values)[len(values) // 2], 2) for name, values in took.items()}
+
+
+def resident_mib() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / (1 << 20)
+
+
+async def flood(supervisor: Supervisor, folder: str) -> dict[str, float]:
+    """What a command's flood of output costs who reads it."""
+    late: list[float] = []
+    most = 0.0
+
+    async def beat() -> None:
+        nonlocal most
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(BEAT_S)
+            late.append((time.perf_counter() - began - BEAT_S) * 1e3)
+            most = max(most, resident_mib())
+
+    commands = supervisor.exec_for(SessionKey("agent:main:main"), folder, "operator", Settings())
+    await commands.run(Launch("yes short | head -c 1000000"), lambda _: None)
+    before = resident_mib()
+    beating = asyncio.ensure_future(beat())
+    began = time.perf_counter()
+    ran = await commands.run(Launch(f"yes {'x' * 99} | head -c {MEGABYTES}000000", yield_ms=120_000), lambda _: None)
+    took = time.perf_counter() - began
+    beating.cancel()
+    assert ran.exit_code == 0, ran
+    late.sort()
+    return {
+        "flood_s": round(took, 2),
+        "flood_rss_mib": round(max(0.0, most - before), 1),
+        "flood_lag_p99_ms": round(late[int(len(late) * 0.99)], 2),
+        "flood_kept_bytes": len(ran.output),
+    }
+
+
+async def measured(count: int) -> dict[str, object]:
+    programs = Programs()
+    probe = probe_by(programs)
+    kinds: list[Callable[..., Sandbox]] = [Bubblewrap, Landlock]
+    made = [kind(probe=probe, compiled=compile_once) for kind in kinds]
+    boxes = [box for box in made if (await box.available()).ok]
+    with tempfile.TemporaryDirectory() as folder:
+        async with Tasks() as tasks:
+            clock = SystemClock()
+            supervisor = Supervisor(programs, boxes, clock, tasks, new_id=lambda: os.urandom(4).hex())
+            found: dict[str, object] = dict(await spawns(programs, boxes, folder, count))
+            found |= await flood(supervisor, folder)
+            await supervisor.close()
+    await programs.close()
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(measured(int(sys.argv[1])))))
