@@ -96,34 +96,24 @@ async def test_keys_for_a_terminal(place: Place) -> None:
 async def test_what_is_typed_may_be_said_in_the_original_s_words(place: Place) -> None:
     begun = await place.call("exec", command="echo hi; read -r a; read -r b; echo $a-$b", pty=True, yieldMs=100)
     session = begun.details["sessionId"]
-    while "hi" not in await place.said("process", action="log", sessionId=session, offset=0):
+    while "hi" not in await place.said("process", action="log", sessionId=session, offset=0):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     await place.said("process", action="send-keys", sessionId=session, literal="on", hex=["65"], keys=["Enter"])
     await place.said("process", action="write", sessionId=session, text="two\n")
-    while "one-two" not in await place.said("process", action="log", sessionId=session, offset=0):
+    while "one-two" not in await place.said("process", action="log", sessionId=session, offset=0):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     for odd in ({"hex": ["zz"]}, {"hex": ["ff"]}, {"literal": "x", "keys": ["Entre"]}):
         assert await place.refused("process", action="send-keys", sessionId=session, **odd)
 
 
 async def test_sessions_are_asked_of_the_gateway(place: Place) -> None:
-    place.grants.answer = {"sessions": [{"key": "agent:main:main", "label": "Main", "updatedAt": 5, "token": "no"}]}
-    result = await place.call("sessions_list", limit=3, search="m")
+    rows = [{"key": "agent:main:main", "label": "Main", "running": True}, {"key": "agent:main:subagent:1"}]
+    place.grants.answer = {"count": 2, "sessions": rows, "hasMore": True, "nextOffset": 2}
+    said = await place.said("sessions_list", limit=3, search="m")
     assert place.grants.asked == [("sessions.list", {"limit": 3, "search": "m"})]
-    assert result.text == "agent:main:main Main"
-    assert result.details == {"count": 1, "sessions": [{"key": "agent:main:main", "label": "Main", "updatedAt": 5}]}
-    place.grants.answer = {}
+    assert said == "agent:main:main (at work) Main\nagent:main:subagent:1\n(more: offset 2)"
+    place.grants.answer = {"sessions": []}
     assert await place.said("sessions_list") == "No session."
-
-
-@pytest.mark.req("SEC-06")
-async def test_from_a_chat_only_its_own_conversation_is_listed(place: Place) -> None:
-    own = {"key": "agent:main:main", "derivedTitle": "mine"}
-    place.grants.answer = {"sessions": [own, {"key": "agent:main:telegram:direct:42", "derivedTitle": "my secret"}]}
-    place.context = replace(place.context, origin="channel")
-    assert await place.said("sessions_list") == "agent:main:main mine"
-    place.context = replace(place.context, origin="operator")
-    assert "my secret" in await place.said("sessions_list")
 
 
 def test_the_manifest_lists_every_tool(tools: tuple[Tool, ...]) -> None:
