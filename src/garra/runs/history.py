@@ -14,7 +14,7 @@ from garra.sdk.model import Model
 TARGETS = 4
 """For how many models of one session the checked history is kept."""
 
-SLICE = 250
+SLICE = 125
 """So many messages are looked at before others have their turn."""
 
 

@@ -22,7 +22,7 @@ Write = Callable[[Messages, int], bytes]
 PIECE: Final = 64 << 10
 """A piece that has so many bytes does not grow any more."""
 
-SLICE: Final = 200
+SLICE: Final = 125
 """So many messages are written before others have their turn."""
 
 
