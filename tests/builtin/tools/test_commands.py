@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import tomllib
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
