@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from garra.app.approvals import serve
+from garra.app.approvals_served import serve
 from garra.core.approvals import Source
 from garra.gateway.methods import approvals as methods
 from tests.domains.exec.asking import Desk, desk, question

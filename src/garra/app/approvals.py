@@ -6,19 +6,15 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from garra.core.approvals import Approval, Question, Source, shown
-from garra.core.events import PersonAnswered, PersonAsked
 from garra.core.value import frozen
-from garra.domains.exec.approvals import Approvals, Change, Ports, Verdict
+from garra.domains.exec.approvals import Approvals, Ports, Verdict
 from garra.domains.exec.approvals_grants import Grants
 from garra.domains.exec.approvals_rules import SPACE, Rulebook
 from garra.domains.exec.approvals_store import Docket
 from garra.domains.exec.supervisor import Consent
-from garra.gateway import approvals as wire
-from garra.gateway.host import Host
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 from garra.runs.run import Run
-from garra.runs.runner import Runs
 from garra.sdk.ports import Clock, Spawn
 
 GRANTS = "approval-grants"
@@ -62,37 +58,6 @@ def made(asking: Asking, consent: Consent | None) -> Approvals:
     if consent is not None:
         found.routes.append(Terminal(found, consent))
     return found
-
-
-def serve(approvals: Approvals, host: Host, runs: Runs) -> Callable[[], None]:
-    """Ask the gateway's clients too, and tell them, and the watchers of runs, of every question. The call ends it."""
-    host.more[wire.WHERE] = approvals
-    approvals.routes.insert(0, wire.Operators(host))
-    ends = (wire.watch(host), approvals.subscribe(lambda change: tell(runs, change)))
-
-    def end() -> None:
-        for each in ends:
-            each()
-
-    return end
-
-
-def tell(runs: Runs, change: Change) -> None:
-    """A run waits, or goes on."""
-    question = change.approval.question
-    run = runs.find(question.run_id)
-    if run is None or run.ended is not None:
-        return
-    about = (change.approval.id, question.call_id, question.kind, shown(question.subject))
-    answer = change.answer
-    runs.emit(run, PersonAsked(*about) if answer is None else PersonAnswered(*about, answer.allowed))
-
-
-async def rest(approvals: Approvals, runs: Runs) -> None:
-    """The gateway stops: runs that wait for a person are not waited for, their questions stay for the next start."""
-    approvals.rest()
-    for question in approvals.waiting:
-        await runs.abort(question.session_key, question.run_id, "shutdown")
 
 
 def source_of(question: Question, runs: Found) -> Source:

@@ -16,7 +16,8 @@ from typing import Any
 import uvloop
 
 from garra import __version__
-from garra.app import approvals, logbook, trying
+from garra.app import approvals_served as approvals
+from garra.app import logbook, trying
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
