@@ -48,7 +48,7 @@ async def test_a_turn_that_read_a_page_asks_for_addresses_it_made_up(tmp_path: P
     asked: list[str] = []
 
     async def answer(request: Request) -> bytes:
-        asked.append(request.target)
+        asked.append(request.path)
         return html()
 
     async with serving(answer) as url, web_place(tmp_path, listing("127.0.0.1")) as place:
