@@ -15,7 +15,7 @@ from garra.core.value import frozen
 SEARCH, DESCRIBE, CALL = "tool_search", "tool_describe", "tool_call"
 CONTROLS: Final = (SEARCH, DESCRIBE, CALL)
 
-DIRECT: Final = ("read", "write", "edit", "ls", "find", "grep", "exec", "process", "web_search", "web_fetch")
+DIRECT: Final = ("read", "write", "edit", "ls", "grep", "exec", "process", "web_search", "web_fetch")
 """What is always told in full: a model reaches for it in most turns."""
 
 ROOM: Final = 4_200

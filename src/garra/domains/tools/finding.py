@@ -47,13 +47,13 @@ def size(spec: ToolSpec) -> int:
 
 
 def _controls(names: set[str]) -> tuple[ToolSpec, ...]:
-    find = f"Find more tools; English words. There are: {toolsearch.listed(names)}. Hits show arguments."
-    query, limit = {"type": "string"}, {"type": "integer", "minimum": 1}
+    find = f"Find one of your other tools by English words: {toolsearch.listed(names)}."
+    query = {"type": "string"}
     return (
-        ToolSpec(SEARCH, find, {"type": "object", "properties": {"query": query, "limit": limit}}),
+        ToolSpec(SEARCH, find, {"type": "object", "properties": {"query": query}, "required": ["query"]}),
         ToolSpec(
             CALL,
-            f"Call one of them. {DESCRIBE} (id) gives its schema.",
+            f"Call one of those. {DESCRIBE} gives its schema.",
             {
                 "type": "object",
                 "properties": {"id": {"type": "string"}, "args": {"type": "object"}},

@@ -1,0 +1,138 @@
+"""The tools that ask the gateway: what they ask, what the model reads, what counts as text from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from garra.builtin.tools.gateway import Gateway
+from garra.builtin.tools.message import Message
+from garra.core.errors import ToolFailed
+from garra.core.messages import joined
+from garra.core.taint import CLEAN, Mark, add, of
+from garra.sdk.tool import Call
+from tests.builtin.tools.place import Place
+
+OTHER = {"source": "person", "where": "agent:main:telegram:direct:8"}
+
+
+async def test_history_is_read_with_its_marks(place: Place) -> None:
+    rows = [{"role": "user", "text": "hello", "at": 1}, {"role": "assistant", "text": "", "at": 2, "calls": ["exec"]}]
+    place.grants.answer = {"messages": rows, "marks": [OTHER], "hasMore": True, "nextOffset": 2}
+    result = await place.call("sessions_history", sessionKey="agent:main:telegram:direct:8")
+    assert result.text == "(older: offset 2)\nuser: hello\nassistant:  [calls exec]"
+    assert of(result.meta) == (Mark("person", "agent:main:telegram:direct:8"),)
+    place.grants.answer = {"messages": [], "marks": [], "hasMore": False}
+    own = await place.call("sessions_history")
+    assert own.text == "Nothing was said there."
+    assert of(own.meta) == ()
+
+
+async def test_search_shows_where_words_stand(place: Place) -> None:
+    place.grants.answer = {"hits": [{"sessionKey": "agent:main:main", "role": "user", "text": "…tea…"}], "marks": []}
+    assert await place.said("sessions_search", query="tea") == "agent:main:main user: …tea…"
+    place.grants.answer = {"hits": []}
+    assert await place.said("sessions_search", query="tea") == "Nothing was found."
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"status": "ok", "reply": "seven"}, "seven"),
+        ({"status": "no_reply"}, "nothing was answered"),
+        ({"status": "error", "error": "no model"}, "no model"),
+        ({"status": "timeout"}, "Do not send it again"),
+        ({"status": "accepted"}, "comes as a message"),
+    ],
+)
+async def test_what_became_of_a_message_to_another_session(place: Place, answer: dict[str, Any], words: str) -> None:
+    place.grants.answer = {**answer, "marks": [{"source": "agent", "where": "x"}]}
+    place.context = replace(place.context, marks=add(CLEAN, (Mark("web", "https://x"),)))
+    result = await place.call("sessions_send", sessionKey="agent:work:main", message="how many?")
+    assert words in result.text
+    asked = place.grants.asked[-1][1]
+    assert asked["marks"] == [{"source": "web", "where": "https://x"}], "what the turn has read goes with it"
+    assert asked["callId"]
+
+
+async def test_the_status_of_a_session(place: Place) -> None:
+    place.grants.answer = {
+        "key": "agent:main:main", "agentId": "main", "version": "1", "thinking": "off", "contextTokens": 10,
+        "contextWindow": 100, "updatedAt": 0, "now": 60_000, "timeZone": "UTC", "run": None, "model": "fake/fake",
+    }  # fmt: skip
+    said = await place.said("session_status")
+    assert "Context 10 of 100 tokens" in said
+    assert "now 1970-01-01 00:01 UTC" in said
+
+
+async def test_agents_are_listed(place: Place) -> None:
+    place.grants.answer = {"agents": [{"id": "main"}, {"id": "work", "name": "Worker"}]}
+    assert await place.said("agents_list") == "main\nwork Worker"
+
+
+def call(place: Place, **arguments: Any) -> Call:
+    return Call("c1", arguments, place.context)
+
+
+async def test_what_stays_in_its_chat_sends_to_nobody_else(place: Place) -> None:
+    message = Message()
+    assert await message.affects(call(place, action="send", text="x")) == ()
+    place.grants.answer = {"chat": "telegram:9", "own": False}
+    assert await message.affects(call(place, action="send", text="x", to="telegram:9")) == ("sends",)
+    place.grants.answer = {"chat": "telegram:9", "own": True}
+    assert await message.affects(call(place, action="send", text="x", to="telegram:9")) == ()
+    shown = await message.show(call(place, action="edit", text="the words", to="telegram:9", messageId="5"))
+    assert shown == "edit to telegram:9 (message 5):\nthe words"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [("sent", "message 5"), ("pending", "as soon as"), ("unsure", "not known"), ("ok", "Done.")],
+)
+async def test_what_became_of_a_message(place: Place, status: str, words: str) -> None:
+    place.grants.answer = {"status": status, "messageId": "5", "chat": "telegram:9"}
+    assert words in await place.said("message", action="send", message="hello")
+    assert place.grants.asked[-1][1]["text"] == "hello", "the original's name for it"
+    place.grants.answer = {"status": "dead", "messageId": "", "chat": "telegram:9", "reason": "blocked"}
+    assert "blocked" in await place.refused("message", action="send", text="hello")
+
+
+async def test_a_question_and_no_answer(place: Place) -> None:
+    asked = {"questions": [{"question": "Which?", "options": [{"label": "A"}]}]}
+    place.grants.answer = {"status": "answered", "answers": {"answers": {"question_1": ["A"]}}}
+    assert await place.said("ask_user", **asked) == "question_1: A"
+    place.grants.answer = {"status": "no_answer", "reason": "expired"}
+    assert "best judgment" in await place.said("ask_user", **asked)
+
+
+async def test_settings_are_read_without_asking_and_changed_with(place: Place) -> None:
+    gateway = Gateway()
+    assert await gateway.affects(call(place, action="config.get")) == ()
+    place.grants.answer = {"diff": ["-a", "+b"], "base": "h1"}
+    change = call(place, action="config.patch", patch={"logging": {"level": "debug"}})
+    assert await gateway.affects(change) == ("configures",)
+    with pytest.raises(ToolFailed, match="nobody was asked"):
+        await gateway.execute(change, lambda _: None)
+    assert await gateway.show(change) == "Change the configuration:\n-a\n+b"
+    place.grants.answer = {"revertsAfterSeconds": 120.0, "diff": []}
+    assert "taken back 120 s later" in joined((await gateway.execute(change, lambda _: None)).content)
+    assert place.grants.asked[-1][1]["base"] == "h1"
+    with pytest.raises(ToolFailed, match="Give patch"):
+        await gateway.affects(call(place, action="config.patch"))
+
+
+async def test_other_words_about_settings(place: Place) -> None:
+    place.grants.answer = {"value": {"level": "info"}}
+    assert '"level"' in await place.said("gateway", action="config.get", path="logging")
+    place.grants.answer = {"confirmed": False}
+    assert await place.said("gateway", action="config.confirm") == "No change is on trial."
+    place.grants.answer = {"type": "string"}
+    assert "string" in await place.said("gateway", action="config.schema.lookup", path="logging.level")
+
+
+async def test_a_patch_asks_a_person_and_nobody_can_be_asked_here(place: Place) -> None:
+    place.grants.answer = {"diff": ["+b"], "base": "h1"}
+    refused = await place.refused("gateway", action="config.patch", patch={"logging": {"level": "debug"}})
+    assert "nobody can be asked here" in refused
