@@ -130,12 +130,9 @@ class Cards:
         done = f"{PREFIX}{approval.id}:over"
         try:
             row = await self._ports.outbox.get(key) if key and limits and limits.edits_per_s > 0 else None
-            if row is not None and row.platform_id:
-                whole = text(approval, address, after=line)
-                drafts = [
-                    replace(each, edits=row.platform_id) for each in self._ports.drafts(done, Asked(address), whole)
-                ]
-                await self._ports.outbox.put(drafts[:1])
+            drafts = list(self._ports.drafts(done, Asked(address), text(approval, address, after=line))) if row else []
+            if row is not None and row.platform_id and len(drafts) == 1:
+                await self._ports.outbox.put([replace(drafts[0], edits=row.platform_id)])
             elif approval.phase == "expired":
                 await self._ports.outbox.put([plain_draft(done, address, line)])
         except GarraError as error:

@@ -285,7 +285,7 @@ def grants(host: Host, caller: Caller, params: GrantsList) -> dict[str, Any]:
                 "covers": each.covers,
                 "command": each.about[:512],
                 "cwd": None,
-                "cronJobId": "",
+                "cronJobId": each.kind,  # clients of the original want a text here
                 "cronJobName": None,
                 "createdAtMs": each.created_at,
                 "expiresAtMs": each.expires_at or None,
