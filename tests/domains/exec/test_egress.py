@@ -151,6 +151,30 @@ async def test_a_no_holds_and_is_not_asked_about_again(scene: Scene) -> None:
     assert len(scene.owner.asked) == 1
 
 
+async def test_a_word_that_is_taken_back_holds_no_longer(scene: Scene) -> None:
+    commands = scene.with_ways()
+    scene.owner.says = "allow-always"
+    scene.owner.free.set()
+    await scene.run(commands, fetch("http://example.org/"))
+    assert "403" not in (await scene.run(commands, fetch("http://example.org/"))).output
+    scene.owner.granted.clear()
+    scene.owner.says = "deny"
+    assert "403" in (await scene.run(commands, fetch("http://example.org/"))).output
+    assert len(scene.owner.asked) == 2
+
+
+async def test_only_the_first_command_that_wants_a_host_waits_for_the_word(scene: Scene) -> None:
+    commands = scene.with_ways()
+    first = await commands.run(Launch(f"{fetch('http://example.org/')}; sleep 30", yield_ms=2_000), silent)
+    assert first.status == "running"
+    second = await scene.run(commands, fetch("http://example.org/"))
+    assert "the owner is being asked" in second.notes[0]
+    assert len(scene.owner.asked) == 1
+    scene.owner.free.set()
+    assert first.session
+    await commands.kill(first.session)
+
+
 async def test_where_nobody_is_to_be_asked_nobody_is(scene: Scene) -> None:
     ran = await scene.run(scene.with_ways("pypi.org", asks=False), fetch("http://example.org/"))
     assert "not among the hosts that main may reach" in ran.notes[0]

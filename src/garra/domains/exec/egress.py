@@ -77,11 +77,12 @@ class Egress:
         answer, until = self._answers.get((question.agent_id, question.covers), (None, 0.0))
         return answer.allowed if answer and self.ports.clock.monotonic() < until else None
 
-    def ask(self, question: Question) -> Task:
-        """Ask a person, once for all commands of the agent that want the same host meanwhile."""
+    def ask(self, question: Question) -> Task | None:
+        """Ask a person, once for all commands of the agent that want the same host; None while that waits already."""
         key = (question.agent_id, question.covers)
-        if key not in self._asking:
-            self._asking[key] = self.ports.spawn(self._ask(question), f"question about {question.subject}")
+        if key in self._asking:
+            return None
+        self._asking[key] = self.ports.spawn(self._ask(question), f"question about {question.subject}")
         return self._asking[key]
 
     async def _ask(self, question: Question) -> Answer:
@@ -90,8 +91,8 @@ class Egress:
             answer = await self.ports.asker.ask(question)
         finally:
             self._asking.pop(key, None)
-        held_s = float("inf") if answer.choice == "allow-always" else HOUR_MS / 1000
-        self._answers[key] = (answer, self.ports.clock.monotonic() + held_s)
+        if not self.ports.granted(question):  # what is kept there can be taken back there
+            self._answers[key] = (answer, self.ports.clock.monotonic() + HOUR_MS / 1000)
         return answer
 
 
@@ -131,7 +132,7 @@ class Passage:
         self._task = self._egress.ports.spawn(self._serve(), "the way out of a sandbox")
 
     async def settle(self) -> None:
-        """Wait a while for a person's word on what was not reached, so that the model hears it."""
+        """Wait a while for a person's word on what this command was the first to want, so that the model hears it."""
         waiting = [task for task in self._asking.values() if not task.done()]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._egress.wait_s):
@@ -185,13 +186,14 @@ class Passage:
         else:
             listed = ways.leave(self._ways, target) != "no"
             why = "this turn has read text from outside" if listed else "it is not among the hosts this agent may reach"
+            task = self._egress.ask(question)
             why = f"{why}; the owner is being asked"
-            self._follow(question, self._egress.ask(question))
+            self._follow(question, task)
         return Refusal(self._note(target, why))
 
-    def _follow(self, question: Question, task: Task) -> None:
+    def _follow(self, question: Question, task: Task | None) -> None:
         name = question.subject
-        if name in self._asking:
+        if task is None:
             return
         self._asking[name] = task
 
