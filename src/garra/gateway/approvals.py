@@ -43,6 +43,12 @@ def register(host: Host) -> Approvals:
     return found
 
 
+def pending(host: Host) -> list[Approval]:
+    """What waits; nothing where nobody is asked anything."""
+    found = host.more.get(WHERE)
+    return found.pending() if isinstance(found, Approvals) else []
+
+
 def family(approval: Approval) -> str:
     """The kind on the wire: commands are `exec`, all else is asked as `plugin`."""
     return "exec" if approval.question.kind == "exec" else "plugin"
@@ -251,6 +257,4 @@ def resolved(approval: Approval, answer: Answer, now: int) -> dict[str, Any]:
 
 def replay(host: Host, session_key: str) -> list[dict[str, Any]]:
     """The questions of a session that wait, for a client that begins to watch it; none where nobody is asked."""
-    found = host.more.get(WHERE)
-    waiting = found.pending() if isinstance(found, Approvals) else []
-    return [snapshot(each) for each in waiting if each.question.session_key == session_key]
+    return [snapshot(each) for each in pending(host) if each.question.session_key == session_key]

@@ -12,7 +12,7 @@ from garra.domains.access.pairing import Pairing
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.gateway import kin
-from garra.gateway.approvals import register
+from garra.gateway.approvals import WHERE, register
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, APPROVALS, PAIRING, Caller
 from garra.turns import approve, kinfolk, queueing
@@ -183,6 +183,8 @@ async def _pair(host: Host, session: Session, typed: Typed, caller: Caller) -> s
 
 async def _approve(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     caller.require(APPROVALS)
+    if WHERE not in host.more:
+        return "Nothing waits for an approval."
     asked = approve.parse(typed.argument, deny=typed.name == "deny")
     by = caller.client.id or "operator"
     key = session.key

@@ -122,11 +122,11 @@ class NodeNamed(Params, frozen=True):
 
 
 def exec_list(host: Host, caller: Caller, params: Nothing) -> list[dict[str, Any]]:
-    return [wire.row(each) for each in register(host).pending() if wire.family(each) == "exec"]
+    return [wire.row(each) for each in wire.pending(host) if wire.family(each) == "exec"]
 
 
 def plugin_list(host: Host, caller: Caller, params: Nothing) -> list[dict[str, Any]]:
-    return [wire.row(each) for each in register(host).pending() if wire.family(each) == "plugin"]
+    return [wire.row(each) for each in wire.pending(host) if wire.family(each) == "plugin"]
 
 
 def nothing(host: Host, caller: Caller, params: Nothing) -> list[dict[str, Any]]:
