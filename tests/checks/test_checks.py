@@ -198,6 +198,21 @@ def test_commands_without_a_sandbox_by_choice_are_pointed_out(here: Installation
     assert "tools.exec.host" in fault.where
 
 
+@pytest.mark.req("SEC-11")
+def test_what_the_owner_opened_in_the_sandbox_is_pointed_out(here: Installation) -> None:
+    def found(**sandbox: object) -> list[tuple[str, str]]:
+        here.write(json.dumps({"agents": {"defaults": {"sandbox": sandbox}}}))
+        return [(each.level, each.where.rpartition(".sandbox.")[2]) for each in here.found("sandbox")[1:]]
+
+    assert found() == []
+    assert found(mode="off") == [("warn", "mode")]
+    assert found(mode="non-main") == [("note", "mode")]
+    assert found(egress={"allow": ["*"]}) == [("note", "egress.allow")]
+    assert found(docker={"binds": ["/etc:/x"]}) == [("warn", "docker")]
+    here.write(json.dumps({"agents": {"defaults": {"sandbox": {"backend": "podman"}}}}))
+    assert "podman is not installed" in here.found("sandbox")[0].what
+
+
 def test_who_turns_voice_messages_into_words(tmp_path: Path) -> None:
     here = Installation(tmp_path, OPENAI_API_KEY="a", GROQ_API_KEY="b")
 

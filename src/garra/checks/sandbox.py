@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from garra.checks.finding import Finding, Ground
+from garra.config.sections import Config
+from garra.domains.exec import fenced
+from garra.runs import fences
+from garra.runs.fences import Whom
 
 KERNEL = Path("/sys/kernel/security/lsm")
 
 
 def check(ground: Ground) -> list[Finding]:
-    host = getattr(ground.snapshot.config.tools.exec, "host", "")
-    if host == "gateway":
+    config = ground.snapshot.config
+    if getattr(config.tools.exec, "host", "") == "gateway":
         what = "commands run on this machine without a sandbox (tools.exec.host is gateway)"
         return [Finding("sandbox", "warn", what, "tools.exec.host", "garra config unset tools.exec.host")]
+    return [*_engine(config), *(found for agent_id in config.agents.ids() for found in _agent(ground, agent_id))]
+
+
+def _engine(config: Config) -> list[Finding]:
+    backend = config.agents.defaults.sandbox.backend
+    if backend in fences.ENGINES:
+        if shutil.which(backend):
+            return [Finding("sandbox", "ok", f"{backend} shuts commands in")]
+        where = "agents.defaults.sandbox.backend"
+        return [Finding("sandbox", "warn", f"{backend} is not installed: no command runs", where, f"install {backend}")]
     if shutil.which("bwrap"):
         return [Finding("sandbox", "ok", "bubblewrap shuts commands in")]
     if sys.platform == "linux" and _landlock():
@@ -23,6 +38,27 @@ def check(ground: Ground) -> list[Finding]:
         return [Finding("sandbox", "ok", "the kernel's landlock shuts commands in", "", how)]
     how = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap)"
     return [Finding("sandbox", "warn", "no sandbox: commands are refused, or asked about at a terminal", "", how)]
+
+
+def _agent(ground: Ground, agent_id: str) -> Iterator[Finding]:
+    """What the owner has opened for one agent, and what of his settings stops its commands."""
+    config, where = ground.snapshot.config, f"agents ({agent_id}).sandbox"
+    match fences.mode(config, agent_id):
+        case "off":
+            how = "set sandbox.mode to all, or to non-main"
+            what = f"commands of the agent {agent_id} run on this machine, those of groups and guests too (mode off)"
+            yield Finding("sandbox", "warn", what, f"{where}.mode", how)
+        case "non-main":
+            what = f"commands of the agent {agent_id} in its own conversation run on this machine (mode non-main)"
+            yield Finding("sandbox", "note", what, f"{where}.mode", "set sandbox.mode to all to shut them in")
+        case "all":
+            pass
+    made = fences.of(config, ground.paths, Whom(agent_id, f"agent:{agent_id}:main", "operator"))
+    if fault := made.fault or next(fenced.faults(made), ""):
+        yield Finding("sandbox", "warn", f"no command of the agent {agent_id} runs: {fault}", f"{where}.docker")
+    if any(way.host == "*" for way in made.ways.listed):
+        what = f"commands of the agent {agent_id} reach every public host (egress.allow has *)"
+        yield Finding("sandbox", "note", what, f"{where}.egress.allow", "list the hosts that are needed")
 
 
 def _landlock() -> bool:
