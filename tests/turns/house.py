@@ -273,7 +273,7 @@ def _runs(sessions: Sessions, spawn: Tasks, model: ScriptedModel, tools: Tools) 
             return model(messages)
 
         limit = run.turn.timeout_s or 0.0
-        quiet = "group" if run.turn.place and run.turn.place.group else "never"
+        quiet = "group" if run.turn.silent or (run.turn.place and run.turn.place.group) else "never"
         return Setup(transcript, (MODEL,), ask, tools, limit, quiet)  # type: ignore[arg-type]  # one of two words
 
     driver = Driver(clock, spawn, assemble, lambda run, body: runs.emit(run, body))

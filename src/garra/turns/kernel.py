@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
@@ -84,10 +84,10 @@ class Kernel:
         self._recorder = inbound.Recorder(ports)
         self._stopped: OrderedDict[tuple[str, ...], int] = OrderedDict()
 
-    async def turn(self, row: InboxRow) -> Outcome:
-        """Carry one event, already claimed, to its end. It raises nothing but cancellation."""
+    async def turn(self, row: InboxRow, step: Callable[[], Awaitable[Outcome]] | None = None) -> Outcome:
+        """Carry one event, already claimed, to its end, by `step` if given. It raises nothing but cancellation."""
         try:
-            return await self._taken(row)
+            return await (self._taken(row) if step is None else step())
         except GarraError as error:
             return await self._failed(row, error.message, retry=error.retryable)
         except Exception:

@@ -22,8 +22,8 @@ from garra.domains.delivery.inbox import InboxRow
 from garra.runs.run import Run, Turn
 from garra.sdk.channel import Address, Inbound, Sender
 from garra.turns import ask
-from garra.turns.answers import Answers, Going, numbered
-from garra.turns.kernel import AGAIN, FAULT, STUCK, TRIES, Outcome
+from garra.turns.answers import Going, numbered
+from garra.turns.kernel import AGAIN, STUCK, TRIES, Kernel, Outcome
 from garra.turns.parts import Asked, Ports
 from garra.turns.queueing import settings
 from garra.turns.recovery import Found
@@ -36,9 +36,7 @@ FAILED: Final = ("failed", "timeout")
 
 
 class Turns(Protocol):
-    """As much of the kernel as a pump needs."""
-
-    answers: Answers
+    """What a pump hands messages to."""
 
     async def turn(self, row: InboxRow) -> Outcome: ...
 
@@ -66,25 +64,26 @@ class WebChat(Protocol):
 class Reports:
     """The kernel, with this before it."""
 
-    def __init__(self, kernel: Turns, ports: Ports, children: Children) -> None:
+    def __init__(self, kernel: Kernel, ports: Ports, children: Children) -> None:
         self._kernel, self._ports, self._children = kernel, ports, children
-        self.answers = kernel.answers
 
     async def turn(self, row: InboxRow) -> Outcome:
         child = self._child(row)
         if child is None:
             return await self._kernel.turn(row)
-        return await self._safely(row, child, row.tries, lambda: self._new(row, child))
+        return await self._kernel.turn(row, lambda: self._said(row, child, row.tries, self._new(row, child)))
 
     async def resume(
         self, rows: Sequence[InboxRow], found: Found, tries: int = 0, begun: Callable[[], None] = lambda: None
     ) -> Outcome:
-        child = self._child(rows[0])
+        child, row = self._child(rows[0]), rows[0]
         if child is None:
             return await self._kernel.resume(rows, found, tries, begun)
-        return await self._safely(
-            rows[0], child, tries, lambda: self._again(rows[0], child, found, begun), adopted=True
-        )
+        try:
+            return await self._said(row, child, tries, self._again(row, child, found, begun))
+        except GarraError as error:
+            log.warning("the report of sub-agent %s waits: %s", child.run_id, error.message)
+            return Outcome("dispatch", why=AGAIN if tries < TRIES else STUCK)
 
     def _child(self, row: InboxRow) -> Child | None:
         event = row.event
@@ -92,29 +91,16 @@ class Reports:
             return None
         return self._children.by_ticket(event.id.removeprefix(LEAD))
 
-    async def _safely(
-        self, row: InboxRow, child: Child, tries: int, step: Callable[[], Awaitable[Outcome]], *, adopted: bool = False
-    ) -> Outcome:
-        """A report that cannot become a turn is said as it is."""
+    async def _said(self, row: InboxRow, child: Child, tries: int, turn: Awaitable[Outcome]) -> Outcome:
+        """A report that cannot become a turn is said as it is. Raises what is to be tried again."""
         try:
-            return await step()
+            return await turn
         except GarraError as error:
-            text, retry = error.message, error.retryable
-        except Exception:
-            log.exception("the report of sub-agent %s met a fault", child.run_id)
-            text, retry = FAULT, True
-        try:
-            if retry and tries < TRIES:
-                if not adopted:
-                    await self._ports.inbox.release(row.id, float(2**tries))
-                return Outcome("dispatch", why=AGAIN)
-            drafts = self._ports.voice.drafts(
-                f"{row.id}:failed", await self._asked(row, child), f"{text}\n\n{bare(child)}"
-            )
-            await self._ports.outbox.put(drafts, inbox_id=row.id, why="failed")
-        except GarraError as error:
-            log.warning("the report of sub-agent %s waits until the store works: %s", child.run_id, error.message)
-            return Outcome("dispatch", why=STUCK)
+            if error.retryable and tries < TRIES:
+                raise
+            text = f"{error.message}\n\n{bare(child)}"
+        drafts = self._ports.voice.drafts(f"{row.id}:failed", await self._asked(row, child), text)
+        await self._ports.outbox.put(drafts, inbox_id=row.id, why="failed")
         return Outcome("dispatch", why="failed")
 
     async def _new(self, row: InboxRow, child: Child) -> Outcome:
