@@ -184,8 +184,8 @@ _FOLDERS = frozenset(("memory", "skills", "hooks", ".agents", ".claude", ".openc
 _ANYWHERE = frozenset(("skill.md", "hook.md"))
 
 GUARDED: Final = (
-    "AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "BOOTSTRAP.md", "BOOT.md", "MEMORY.md",
-    "HEARTBEAT.md", "memory/", "skills/", "hooks/",
+    "AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "BOOTSTRAP.md", "MEMORY.md", "HEARTBEAT.md",
+    "memory/", "skills/",
 )  # fmt: skip
 """What of a workspace an agent goes by, by the names that are read; a folder's ends in /."""
 

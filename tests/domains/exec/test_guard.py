@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from garra.core.taint import GUARDED
 from garra.domains.exec import guard
 from garra.domains.exec.supervisor import Commands
 from garra.sdk.ports import Launch
-from tests.domains.exec.house import FREE, ON_HOST, SHUT_IN, House, NoBox, silent
+from tests.domains.exec.house import FREE, MAIN, ON_HOST, SHUT_IN, House, NoBox, silent
 
 bwrap = pytest.mark.needs("bwrap")
 
@@ -59,9 +61,23 @@ async def test_files_that_instruct_stay_as_they_are(house: House) -> None:
     ):
         await said(commands, line)
         assert (root / "AGENTS.md").read_text() == "be kind"
-    assert (root / "MEMORY.md").read_bytes() == b""
-    assert (root / "HEARTBEAT.md").read_bytes() == b""
-    assert [*(root / "memory").iterdir(), *(root / "skills").iterdir()] == []
+        assert sorted(path.name for path in root.iterdir()) == ["AGENTS.md", "memory"]
+    assert list((root / "memory").iterdir()) == []
+
+
+@bwrap
+async def test_what_is_made_to_be_held_stays_as_long_as_a_command_needs_it(house: House) -> None:
+    supervisor = house.boxed()
+    commands = house.commands(supervisor).guarded(GUARDED, ask=False)
+    line = "until [ -e go ]; do sleep 0.05; done; echo obey > MEMORY.md; echo obey > memory/x.md"
+    job = (await commands.run(Launch(line, background=True), silent)).session or ""
+    await said(commands, "true")
+    assert (house.workspace / "MEMORY.md").read_bytes() == b""
+    (house.workspace / "USER.md").write_text("of the owner")
+    (house.workspace / "go").touch()
+    await commands.poll(job, 5_000)
+    await supervisor.stop(MAIN, background=True)
+    assert sorted(path.name for path in house.workspace.iterdir()) == ["USER.md", "go"]
 
 
 @bwrap
@@ -141,10 +157,15 @@ async def test_in_the_sandbox_nobody_is_asked_unless_the_owner_wants_to_be(house
     assert person.asked[0].host == "sandbox"
 
 
-def test_what_cannot_be_made_is_said(tmp_path: Path) -> None:
+async def test_what_cannot_be_made_is_said(tmp_path: Path) -> None:
     assert guard.holds(str(tmp_path / "gone"), GUARDED)
-    names = guard.fixed(str(tmp_path), ("MEMORY.md", "memory/"))
+    holder = guard.Holder()
+    names = await holder.hold(str(tmp_path), ("MEMORY.md", "memory/"))
     assert names == (str(tmp_path / "MEMORY.md"), str(tmp_path / "memory"))
-    assert guard.fixed(str(tmp_path), ("MEMORY.md", "memory/")) == names
+    assert await holder.hold(str(tmp_path), ("MEMORY.md", "memory/")) == names
     with pytest.raises(ToolFailed, match="cannot be made"):
-        guard.fixed(str(tmp_path), ("x" * 300 + ".md",))
+        await holder.hold(str(tmp_path), ("x" * 300 + ".md",))
+    await holder.free(names)
+    assert len(await asyncio.to_thread(os.listdir, tmp_path)) == 2
+    await holder.free(names)
+    assert await asyncio.to_thread(os.listdir, tmp_path) == []

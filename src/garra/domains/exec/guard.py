@@ -2,26 +2,66 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
+
+from contextlib import suppress
 
 from garra.core.errors import ToolFailed
 
 
-def fixed(root: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Where `names` (a folder's ends in /) stand in the real folder `root`. Blocks.
+class Holder:
+    """What is held fast for the commands that run now."""
 
-    What is missing is made, empty: only what exists can be held fast, and an empty file says nothing. Raises ToolFailed
-    where it cannot be made. Other spellings of a name are held too; links are not, see `holds`.
-    """
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._held: Counter[str] = Counter()
+        self._made: set[str] = set()
+
+    async def hold(self, root: str, names: Iterable[str]) -> tuple[str, ...]:
+        """Where `names` (a folder's ends in /) stand in the real folder `root`.
+
+        What is missing is made, empty, until `free`: only what exists can be held fast, and an empty file says nothing.
+        Raises ToolFailed where it cannot be made. Other spellings of a name are held too; links are not, see `holds`.
+        """
+        async with self._turn:
+            places, made = await asyncio.to_thread(_fixed, root, names)
+            self._held.update(places)
+            self._made.update(made)
+        return places
+
+    async def free(self, places: Iterable[str]) -> None:
+        """A command has ended; what was made for it alone, and is empty still, goes."""
+        async with self._turn:
+            self._held.subtract(places)
+            over = [path for path in self._made if self._held[path] <= 0]
+            self._made.difference_update(over)
+            self._held = +self._held
+            await asyncio.to_thread(_remove, over)
+
+
+def _fixed(root: str, names: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
+    """All places, and those that had to be made."""
     places: set[str] = set()
+    made: list[str] = []
     for name in names:
         plain = name.rstrip("/")
         found = _spelled(root, plain)
         if all(entry.name != plain for entry in found):
-            places.add(_made(os.path.join(root, plain), folder=name.endswith("/")))  # noqa: PTH118
+            made.append(_made(os.path.join(root, plain), folder=name.endswith("/")))  # noqa: PTH118
         places.update(entry.path for entry in found if _is_plain(entry))
-    return tuple(sorted(places))
+    return tuple(sorted({*places, *made})), made
+
+
+def _remove(places: Iterable[str]) -> None:
+    for path in places:
+        with suppress(OSError):
+            if os.path.isdir(path):  # noqa: PTH112
+                os.rmdir(path)  # noqa: PTH106
+            elif os.lstat(path).st_size == 0:  # noqa: PTH116
+                os.unlink(path)  # noqa: PTH108
 
 
 def closed(root: str, private: Iterable[str]) -> Iterator[str]:

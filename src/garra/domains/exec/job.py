@@ -36,16 +36,21 @@ class Facts:
 
 @frozen
 class After:
-    """What is left to do when a command has ended: close its way out, and `undo` what its wrapper may have left."""
+    """What is left to do when a command has ended: close its way out, `undo` what its wrapper may have left, `free`
+    what was held fast for it.
+    """
 
     passage: Passage | None = None
     undo: Callable[[], Awaitable[object]] | None = None
+    free: Callable[[], Awaitable[object]] | None = None
 
     async def run(self) -> None:
         if self.passage is not None:
             await self.passage.close()
         if self.undo is not None:
             await self.undo()
+        if self.free is not None:
+            await self.free()
 
 
 class Job:

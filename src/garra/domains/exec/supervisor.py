@@ -98,6 +98,7 @@ class Supervisor:
         self.rules: Callable[[], Rules] = Rules
         self.records: Records | None = None
         self.egress: Egress | None = None
+        self.holder = guard.Holder()
         self.notice = notice
         self._new_id = new_id
         self._consent = consent
@@ -190,9 +191,16 @@ class Commands:
                 f"No command was run: the gateway's own {plan.closed[0]} lies in the workspace {plan.workspace}, and "
                 f"the sandbox {sandbox.name} cannot hide it; install bubblewrap, or set agents.defaults.workspace"
             )
+        holder = self.supervisor.holder
         if sandbox is not None and sandbox.hides and self.settings.guarded:
-            plan = replace(plan, fixed=await asyncio.to_thread(guard.fixed, plan.workspace, self.settings.guarded))
-        child, after = await self._begin(plan, sandbox, launch, found.same)
+            plan = replace(plan, fixed=await holder.hold(plan.workspace, self.settings.guarded))
+        try:
+            child, after = await self._begin(plan, sandbox, launch, found.same)
+        except BaseException:
+            await holder.free(plan.fixed)
+            raise
+        if plan.fixed:
+            after = replace(after, free=lambda: holder.free(plan.fixed))
         timeout_s = self.settings.timeout_s if launch.timeout_s is None else launch.timeout_s
         facts = Facts(
             self.supervisor.new_id(self.session_key),
