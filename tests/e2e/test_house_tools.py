@@ -260,3 +260,26 @@ async def test_the_configuration_is_nobody_elses(tmp_path: Path) -> None:
         assert "sk-secret-of-the-test" not in results(model)[-1]
         assert "baseUrl" in results(model)[-1]
         assert setting(program) is None
+
+
+CODING = {
+    "read", "write", "edit", "apply_patch", "ls", "find", "grep", "exec", "process", "web_fetch",
+    "sessions_list", "sessions_history", "sessions_search", "sessions_send", "sessions_spawn", "sessions_yield",
+    "subagents", "session_status", "gateway", "ask_user", "view_image",
+}  # fmt: skip
+"""What of the documented profile is built; the rest of it is no tool here yet."""
+
+
+@pytest.mark.req("TOOL-08")
+async def test_a_profile_offers_exactly_its_tools(tmp_path: Path) -> None:
+    profile = {"tools": {"profile": "coding", "toolSearch": False, "web": {"search": {"enabled": False}}}}
+    async with strict_model() as model, resident(tmp_path, model.url, profile) as program:
+        code, _, err = await program.run("agent", "--message", "hello")
+        assert code == 0, err
+        assert set(tools(model)) == CODING
+        code, out, _ = await program.run("tools", "list", "--json")
+        left = {row["name"]: row["decidedBy"] for row in json.loads(out)["tools"] if row["verdict"] == "deny"}
+        assert {"message", "agents_list"} <= set(left)
+        assert left["message"] == "tools.profile"
+        code, out, _ = await program.run("tools", "explain", "memory_search")
+        assert "OpenClaw has one" in out
