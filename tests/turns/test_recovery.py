@@ -41,6 +41,14 @@ def test_how_far_a_turn_had_come() -> None:
     assert found([user("a"), words("NO_REPLY")], "a") == [Found("a", KEY, "q", True)]
 
 
+def test_a_turn_that_waits_for_its_sub_agents_has_ended_with_its_last_words() -> None:
+    asks = Assistant((Text("wait"), ToolCall("c", "sessions_yield", {})), 0, stop="toolUse")
+    rests = ToolResult("c", "sessions_yield", (Text("This turn ends here"),), 0)
+    assert found([user("a"), asks, rests], "a") == [Found("a", KEY, "q", True, ("wait",))]
+    refused = ToolResult("c", "sessions_yield", (Text("nothing to wait for"),), 0, is_error=True)
+    assert found([user("a"), asks, refused], "a") == [Found("a", KEY, "q")]
+
+
 def test_words_that_another_turn_had_taken_end_with_it() -> None:
     steered: list[Message] = [user("a"), user("b"), words("both", "a")]
     assert found(steered, "a", "b") == [Found("a", KEY, "q", True, ("both",)), Found("b", KEY, "q", led_by="a")]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from garra.core import reply
 from garra.core.ids import SessionKey
-from garra.core.messages import Assistant, Message, User
+from garra.core.messages import Assistant, Message, ToolResult, User
 from garra.core.value import frozen
 from garra.turns.answers import words
 
@@ -43,6 +43,7 @@ class _Reading:
     answers: dict[str, list[str]] = field(default_factory=dict)
     leaders: dict[str, str] = field(default_factory=dict)
     asked: dict[str, frozenset[str]] = field(default_factory=dict)
+    last: tuple[str, str] = ("", "")
 
     def hear(self, message: Message) -> None:
         match message:
@@ -53,16 +54,24 @@ class _Reading:
                     self.asked[run_id] = _asked(message)
                     if run_id not in self.open:
                         self.open.append(run_id)
-            case Assistant() if self.open and ends(message):
+            case Assistant() if self.open:
                 own = message.meta.get("__openclaw")
                 named = str(own.get("runId", "")) if isinstance(own, Mapping) else ""
-                leader = named or self.open[0]
-                self.answers.setdefault(leader, []).append(words(message))
-                for run_id in self.open:
-                    self.leaders[run_id] = leader
-                self.open.clear()
+                self.last = named or self.open[0], words(message)
+                if ends(message):
+                    self._end()
+            case ToolResult(name="sessions_yield", is_error=False) if self.open:
+                self._end()
             case _:
                 pass
+
+    def _end(self) -> None:
+        """The turn is over: it answered, or it waits for its sub-agents with its last words."""
+        leader, text = self.last
+        self.answers.setdefault(leader, []).append(text)
+        for run_id in self.open:
+            self.leaders[run_id] = leader
+        self.open.clear()
 
 
 def standing(messages: Iterable[Message], key: SessionKey, runs: Sequence[str]) -> list[Found]:
