@@ -6,7 +6,6 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-
 from contextlib import suppress
 
 from garra.core.errors import ToolFailed
@@ -60,7 +59,7 @@ def _remove(places: Iterable[str]) -> None:
         with suppress(OSError):
             if os.path.isdir(path):  # noqa: PTH112
                 os.rmdir(path)  # noqa: PTH106
-            elif os.lstat(path).st_size == 0:  # noqa: PTH116
+            elif os.lstat(path).st_size == 0:
                 os.unlink(path)  # noqa: PTH108
 
 
