@@ -57,7 +57,7 @@ async def test_no_form_of_a_private_address_is_reached(host: str) -> None:
 )  # fmt: skip
 async def test_what_is_no_address_of_the_web_is_refused(url: str) -> None:
     async with outside() as door:
-        await refused(door, url)
+        assert await refused(door, url)
 
 
 async def test_a_listed_host_is_reached_and_only_as_long_as_it_is_listed() -> None:

@@ -252,6 +252,7 @@ async def test_so_many_run_at_once_and_the_others_wait_their_turn(tmp_path: Path
         first = next(c for c in made.table.every() if c.state == "running")
         await made.table.stop(first.key, quiet=False)
         await made.until(lambda: any(c.state == "running" and c.key != first.key for c in made.table.every()))
+        assert sum(c.state == "running" for c in made.table.every()) == 1
 
 
 async def test_a_child_waits_for_its_own_and_reports_what_it_made_of_them(tmp_path: Path) -> None:
