@@ -118,13 +118,31 @@ def test_what_was_remembered_holds_for_just_that() -> None:
     assert isinstance(asked, Ask)
     assert asked.remembers == (
         "/usr/bin/touch, /usr/bin/python3 with exactly these arguments, in /w, until you take it back; "
-        "the files it then reads may have changed"
+        "what is in the files it then runs may have changed"
     )
     where = case(*asked.entries)
     assert isinstance(judged("touch x; python3 a.py; touch x", where), Allow)
     assert isinstance(judged("python3 a.py", where), Allow)
     assert reasons("touch y", where) == "/usr/bin/touch is allowed with other arguments only"
     assert reasons("touch x", replace(where, cwd="/other")) == "/usr/bin/touch is allowed in /w only"
+
+
+def test_what_lies_in_the_folder_itself_may_change() -> None:
+    found = {"./run": Found("/w/run", "/w/run", LIES)}
+    asked = judged("./run", case(found=found))
+    assert isinstance(asked, Ask)
+    assert asked.remembers.startswith("/w/run with exactly these arguments, in /w, ")
+    assert asked.remembers.endswith("may have changed")
+
+
+def test_a_variable_of_the_call_makes_it_another_thing() -> None:
+    where = case("ls")
+    assert reasons("ls", replace(where, env=("LC_ALL", "NO_COLOR"))) == ""
+    given = replace(where, env=("LC_ALL", "RIPGREP_CONFIG_PATH"))
+    assert reasons("ls", given) == "it is given RIPGREP_CONFIG_PATH"
+    asked = judged("ls; touch x", given)
+    assert isinstance(asked, Ask)
+    assert (asked.choices, asked.entries) == (("allow-once", "deny"), ())
 
 
 def test_any_arguments_in_one_folder_for_an_hour() -> None:

@@ -33,7 +33,6 @@ async def ended(telegram: TelegramServer, word: str) -> None:
     await until(lambda: any(word in text for text in telegram.shown(OWNER)), 15)
 
 
-@pytest.mark.req("TOOL-16")
 async def test_listed_commands_run_the_rest_is_asked_and_a_lasting_yes_is_for_just_that(tmp_path: Path) -> None:
     document = {"version": 1, "agents": {"main": {"allowlist": [{"pattern": "echo"}, {"pattern": "cat"}]}}}
     (tmp_path / "approvals.json").write_text(json.dumps(document))

@@ -48,7 +48,8 @@ class SafeBins:
 @frozen
 class Case:
     """What a command is judged by. `found` has its programs by the name they are called by; one that is not there was
-    not found. `cwd` is the real folder, `home` the owner's, for `~` in patterns.
+    not found. `cwd` is the real folder, `home` the owner's, for `~` in patterns. `env` are the names of variables that
+    the call sets for all of it.
     """
 
     policy: Policy
@@ -57,6 +58,7 @@ class Case:
     safe: SafeBins = SafeBins()
     home: str = "/"
     now_ms: int = 0
+    env: tuple[str, ...] = ()
 
 
 @frozen
@@ -120,7 +122,7 @@ def judge(command: Command, case: Case) -> Judgement:
     if ask == "off":
         return Deny("; ".join(reasons))
     lasting: tuple[Entry, ...] = ()
-    if plan and ask != "always" and not isinstance(command, Unparsed):
+    if plan and not _given(case) and ask != "always" and not isinstance(command, Unparsed):
         lasting = _lasting(commands.parts(command), case)
     fallback = _fallback(policy, missed=bool(reasons))
     if not lasting:
@@ -142,7 +144,16 @@ def misses(command: Command, case: Case) -> tuple[str, ...]:
     if isinstance(command, Unparsed):
         return (f"it is more than programs with plain arguments: {command.reason}",)
     parts = commands.parts(command)
-    return tuple(dict.fromkeys(why for part in parts if (why := _miss(part, case))))
+    return (*_given(case), *dict.fromkeys(why for part in parts if (why := _miss(part, case))))
+
+
+def _given(case: Case) -> tuple[str, ...]:
+    """What the call sets that could make another thing of a program."""
+    return tuple(f"it is given {name[:80]}" for name in case.env if not _is_harmless(name))
+
+
+def _is_harmless(name: str) -> bool:
+    return name in HARMLESS or name.startswith("LC_")
 
 
 def _miss(part: Simple, case: Case) -> str:
@@ -163,7 +174,7 @@ def _miss(part: Simple, case: Case) -> str:
 def _odd(part: Simple) -> str:
     """What a line may not do besides: set variables that steer, send output to files."""
     for name, _ in part.env:
-        if name not in HARMLESS and not name.startswith("LC_"):
+        if not _is_harmless(name):
             return f"it sets {name[:80]}"
     for each in part.redirections:
         if not (each.target == NOWHERE or each in (Redirection(2, "&1"), Redirection(1, "&2"))):
@@ -294,9 +305,10 @@ def _lasting(parts: Sequence[Simple], case: Case) -> tuple[Entry, ...]:
 def remembered(entries: Sequence[Entry], cwd: str) -> str:
     """What a lasting yes lets through, in words."""
     paths = ", ".join(dict.fromkeys(entry.pattern for entry in entries))
-    open_ended = any(programs.can_do_anything(entry.pattern) for entry in entries)
+    own = tuple(entry.pattern for entry in entries if entry.pattern.startswith(f"{cwd.rstrip('/')}/"))
+    open_ended = own or any(programs.can_do_anything(entry.pattern) for entry in entries)
     told = f"{paths} with exactly these arguments, in {cwd}, until you take it back"
-    return f"{told}; the files it then reads may have changed" if open_ended else told
+    return f"{told}; what is in the files it then runs may have changed" if open_ended else told
 
 
 @frozen

@@ -175,9 +175,17 @@ async def test_a_person_is_shown_all_of_it(house: House) -> None:
     assert (asked.kind, asked.subject, asked.call_id, asked.run_id) == ("exec", long, "c-1", "r")
     assert (asked.requester, asked.host, asked.cwd) == ("telegram:bot:7", "gateway", str(house.workspace))
     assert asked.env == ("A", "B")
-    assert asked.why[1:] == ("it is given A='one'", "it is given B='2'")
+    assert asked.why[-2:] == ("with A='one'", "with B='2'")
     assert asked.choices == ("allow-once", "deny")
     assert ran.output.startswith("xxxx")
+
+
+async def test_a_variable_of_the_call_smuggles_nothing(house: House) -> None:
+    where = commands(house, LISTED)
+    assert (await run(where, "echo a", env={"LC_ALL": "C"})).output == "a\n"
+    for name in ("GREP_OPTIONS", "RIPGREP_CONFIG_PATH", "X"):
+        with pytest.raises(ToolFailed, match=name):
+            await run(where, "echo a", env={name: "x"})
 
 
 async def test_a_lasting_yes_is_an_entry_for_just_this(house: House) -> None:

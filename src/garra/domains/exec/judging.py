@@ -83,7 +83,7 @@ def _marked(allowed: Allow) -> Ask:
 
 def _question(errand: Errand, seen: Seen, ask: Ask) -> Question:
     launch, plan = errand.launch, seen.plan
-    set_for_it = tuple(f"it is given {name}={value!r}" for name, value in sorted(launch.env.items()))
+    set_for_it = tuple(f"with {name}={value!r}" for name, value in sorted(launch.env.items()))
     parsed = seen.command if isinstance(seen.command, Simple) else None
     return Question(
         "exec",
@@ -147,8 +147,9 @@ def look(errand: Errand) -> Seen:
     called = () if isinstance(command, Unparsed) else (part.argv[0] for part in commands.parts(command))
     found = located(called, folders, plan.workdir)
     case = Case(
-        errand.policy, plan.workdir, found, _safe(errand.ground.settings), errand.ground.host.home, errand.now_ms()
-    )
+        errand.policy, plan.workdir, found, _safe(errand.ground.settings), errand.ground.host.home, errand.now_ms(),
+        tuple(sorted(errand.launch.env)),
+    )  # fmt: skip
     return Seen(plan, command, case, _bound(errand, plan, command, case).digest())
 
 
