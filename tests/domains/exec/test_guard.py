@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -156,7 +157,7 @@ async def test_in_the_sandbox_nobody_is_asked_unless_the_owner_wants_to_be(house
 
 
 async def test_what_cannot_be_made_is_said(tmp_path: Path) -> None:
-    assert guard.holds(str(tmp_path / "gone"), GUARDED)
+    assert await asyncio.to_thread(guard.holds, str(tmp_path / "gone"), GUARDED)
     holder = guard.Holder()
     names = await holder.hold(str(tmp_path), ("MEMORY.md", "memory/"))
     assert names == (str(tmp_path / "MEMORY.md"), str(tmp_path / "memory"))
