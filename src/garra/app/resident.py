@@ -17,7 +17,7 @@ import uvloop
 
 from garra import __version__
 from garra.app import approvals_served as approvals
-from garra.app import logbook, trying
+from garra.app import logbook, strange, trying
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
@@ -164,6 +164,7 @@ class _Resident:
             self.stack.callback(pairing.watch(host))
             self.stack.callback(questions.watch(host, channels.questions))
             self.stack.callback(trying.serve(host, channels))
+            self.stack.callback(strange.watch(house))
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
         found.spawn(live.watch(), "configuration watch")

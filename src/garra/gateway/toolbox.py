@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from garra.core.access import NOBODY
 from garra.core.errors import BadArguments, NotFound
 from garra.core.frames import reword
 from garra.core.ids import SessionKey
@@ -18,6 +19,7 @@ from garra.domains.sessions.rows import Query
 from garra.gateway.host import Host
 from garra.gateway.params import Limit, Name, Params
 from garra.gateway.reading import ChatHistory, read
+from garra.runs.explain import Asked
 
 
 class ListArgs(Params, frozen=True):
@@ -80,13 +82,22 @@ def reachable(host: Host, name: str) -> bool:
     return over_http(name, allow=names.allow, deny=names.deny)
 
 
+async def _offered(host: Host, name: str, session_key: SessionKey) -> bool:
+    """Whether the policy lets that session have a tool of this name. Raises NotFound where it does not."""
+    session = await host.sessions.get(session_key)
+    rows = host.tools.policy(Asked(session_key), session, lambda *_: NOBODY)["tools"]
+    if any(row["name"] == name and row["verdict"] == "deny" for row in rows):
+        raise NotFound(f"Tool not available: {name[:80]}")
+    return True
+
+
 async def invoke(host: Host, name: str, args: Mapping[str, Any], session_key: SessionKey) -> dict[str, Any]:
     """`{content, details?}`. Raises NotFound for a tool that is unknown or may not be called from outside,
     BadArguments for arguments that do not fit, ToolFailed with the tool's own words.
     """
     if not reachable(host, name):
         raise NotFound(f"Tool not available: {name[:80]}")
-    if own := OWN.get(name):
+    if (own := OWN.get(name)) and await _offered(host, name, session_key):
         details = await own.run(host, _args(own, args))
         text = json.dumps(details, ensure_ascii=False, indent=2, default=str)
         return {"content": [{"type": "text", "text": text}], "details": details}

@@ -10,6 +10,7 @@ from garra.core.errors import NotFound
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.keys import agent_of
 from garra.core.messages import ToolCall, ToolResult
+from garra.core.policy import Verdict
 from garra.domains.sessions.session import Session
 from garra.domains.tools.pipeline import Scope
 from garra.runs import explain
@@ -28,8 +29,7 @@ class Toolbox:
         """What an agent may call, in the order it is told of it."""
         pipeline = self._assembler.parts.pipeline
         scope = Scope(AgentId(agent_id), SessionKey(f"agent:{agent_id}:main"), "operator")
-        infos = (pipeline.info(spec.name) for spec in pipeline.specs(scope))
-        return [info for info in infos if info is not None]
+        return [row.info for row in pipeline.rows(scope) if row.decision.verdict is not Verdict.DENY]
 
     def explain(self, name: str, asked: Asked, session: Session | None, paired: Paired) -> dict[str, Any]:
         """Why a session has a tool or has it not, as JSON."""

@@ -9,6 +9,7 @@ from garra.core.errors import GarraError, NotFound, ToolFailed
 from garra.gateway import commands, toolbox
 from garra.gateway.host import Host
 from garra.gateway.method import READ, WRITE, Caller, Method
+from garra.gateway.methods.tools_why import ToolsPolicy, asked_of, paired
 from garra.gateway.params import Name, Params
 from garra.sdk.tool import ToolInfo
 
@@ -47,9 +48,15 @@ def catalog(host: Host, caller: Caller, params: ToolsCatalog) -> dict[str, Any]:
     return _tools(host, host.agent(params.agent_id))
 
 
-def effective(host: Host, caller: Caller, params: ToolsEffective) -> dict[str, Any]:
+async def effective(host: Host, caller: Caller, params: ToolsEffective) -> dict[str, Any]:
+    """What that very session has, by the rules of its chat."""
     key = host.key(params.session_key, params.agent_id)
-    return _tools(host, key.split(":")[1] if key.startswith("agent:") else host.agent(params.agent_id))
+    shown = _tools(host, key.split(":")[1] if key.startswith("agent:") else host.agent(params.agent_id))
+    asked, session = await asked_of(host, ToolsPolicy(session_key=params.session_key, agent_id=params.agent_id))
+    rows = host.tools.policy(asked, session, paired(host))["tools"]
+    gone = {row["name"] for row in rows if row["verdict"] == "deny"}
+    groups = [{**group, "tools": [row for row in group["tools"] if row["id"] not in gone]} for group in shown["groups"]]
+    return {**shown, "groups": [group for group in groups if group["tools"]]}
 
 
 def _tools(host: Host, agent_id: str) -> dict[str, Any]:

@@ -29,16 +29,17 @@ class ToolsExplain(ToolsPolicy, frozen=True, kw_only=True):
 
 
 async def policy(host: Host, caller: Caller, params: ToolsPolicy) -> dict[str, Any]:
-    asked, session = await _asked(host, params)
-    return host.tools.policy(asked, session, _paired(host))
+    asked, session = await asked_of(host, params)
+    return host.tools.policy(asked, session, paired(host))
 
 
 async def explain(host: Host, caller: Caller, params: ToolsExplain) -> dict[str, Any]:
-    asked, session = await _asked(host, params)
-    return host.tools.explain(params.name, asked, session, _paired(host))
+    asked, session = await asked_of(host, params)
+    return host.tools.explain(params.name, asked, session, paired(host))
 
 
-async def _asked(host: Host, params: ToolsPolicy) -> tuple[Asked, Session | None]:
+async def asked_of(host: Host, params: ToolsPolicy) -> tuple[Asked, Session | None]:
+    """Whose tools are meant, with the model that answers there."""
     key = host.key(params.session_key or "main", params.agent_id)
     session = await host.sessions.get(key)
     agent = agent_of(key, host.config.agents.default_id())
@@ -49,7 +50,8 @@ async def _asked(host: Host, params: ToolsPolicy) -> tuple[Asked, Session | None
     return Asked(key, sender, model.provider, model.id, model.api), session
 
 
-def _paired(host: Host) -> Paired:
+def paired(host: Host) -> Paired:
+    """Who was let in by a code; nobody where no chats run."""
     found = host.more.get(WHERE)
     return found.allowed if isinstance(found, Pairing) else lambda *_: NOBODY
 
