@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from garra.core.crowds import ALL, ASKED, HEARD, ONE, Crowd, Said, crowd, digest, following, label
+from garra.core.crowds import ALL, ASKED, HEARD, ONE, Crowd, Said, crowd, digest, faults, following, label
 from garra.core.groups import CURRENT
 from garra.core.ids import AgentId
 from garra.core.routing import Spot
@@ -54,6 +54,25 @@ def test_rounds_and_turns_are_bounded(rounds: object, turns: object, found: tupl
     assert (of.rounds, of.turns) == found
     direct = Spot("telegram", "default", "direct", "-100")
     assert crowd({"telegram:-100": told}, direct).rounds == 1
+
+
+def test_what_counts_for_nothing_is_told() -> None:
+    config: dict[str, Any] = {
+        "strategy": "serial",
+        "telegram:1": ["a", "Nobody"],
+        "telegram:2": {"agents": ["a"], "rounds": 2},
+        "telegram:3": {"maxRounds": 2},
+        "telegram:4": "a",
+        "telegram:5": {"agents": ["A"], "maxTurns": 1},
+    }
+    assert faults(config, ["a"]) == [
+        'broadcast.strategy is \'serial\': it is "parallel" or "sequential"; parallel counts',
+        "broadcast.telegram:1 names agents that there are not: Nobody",
+        "broadcast.telegram:2 has rounds, which nothing reads",
+        "broadcast.telegram:3 names no agents: write a list of their ids",
+        "broadcast.telegram:4 names no agents: write a list of their ids",
+    ]
+    assert faults({"strategy": "sequential"}, []) == []
 
 
 def test_who_is_named_answers_alone_within_the_turns() -> None:

@@ -21,6 +21,8 @@ ONE: Final = 4_000
 ALL: Final = 16_000
 """Characters of one answer, and of all of a round, that the others hear."""
 
+_FIELDS: Final = frozenset(("agents", "mentionGating", "maxRounds", "maxTurns"))
+
 HEARD: Final = "[Answers of the other agents of this chat - for context]"
 ASKED: Final = "Answer only if you have something new to add to them; otherwise answer NO_REPLY."
 
@@ -81,6 +83,26 @@ def crowd(broadcast: Mapping[str, Any], spot: Spot) -> Crowd:
         _bounded(more.get("maxTurns"), len(agents), TURNS),
         labelled and len(agents) > 1,
     )
+
+
+def faults(broadcast: Mapping[str, Any], ids: Sequence[str]) -> list[str]:
+    """What is written there and counts for nothing, a line each; `ids` are the agents that there are."""
+    found = []
+    for key, told in broadcast.items():
+        if key == "strategy":
+            if told not in ("parallel", "sequential"):
+                found.append(f'broadcast.strategy is {told!r}: it is "parallel" or "sequential"; parallel counts')
+            continue
+        more = told if isinstance(told, Mapping) else {"agents": told}
+        if unknown := sorted(set(more) - _FIELDS):
+            found.append(f"broadcast.{key} has {', '.join(unknown)}, which nothing reads")
+        listed = more.get("agents")
+        if not isinstance(listed, list | tuple):
+            found.append(f"broadcast.{key} names no agents: write a list of their ids")
+            continue
+        if gone := [str(name) for name in listed if str(name).strip().lower() not in ids]:
+            found.append(f"broadcast.{key} names agents that there are not: {', '.join(gone)}")
+    return found
 
 
 def _bounded(value: object, default: int, most: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,12 +11,14 @@ from typing import Final
 from garra.config.sections import Config
 from garra.config.sections.channels import default_account
 from garra.core import routing
-from garra.core.crowds import Crowd, crowd
+from garra.core.crowds import Crowd, crowd, faults
 from garra.core.ids import AgentId
 from garra.core.routing import Binding, Route, Settings, Spot
 from garra.core.value import frozen
 from garra.sdk.channel import Address, Inbound
 from garra.turns.mentions import Mentions
+
+log = logging.getLogger(__name__)
 
 KEPT: Final = 4_000
 
@@ -88,6 +91,8 @@ class Routes:
         if config is not self._of:
             self._of = config
             self._rules = rules(config)
+            for line in faults(config.broadcast, config.agents.ids()):
+                log.warning("%s", line)
             self._kept.clear()
         found = self._kept.get(place)
         if found is None:
