@@ -14,11 +14,13 @@ from garra.core.value import frozen
 from garra.domains.delivery.media import MediaRoot
 from garra.domains.models.registry import Models
 from garra.domains.web import settings
+from garra.domains.web.browser import Host
 from garra.domains.web.door import Web
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.process.bounded import Bounded
 from garra.io.process.door import Programs
+from garra.io.tasks import Tasks
 from garra.runs.sight import Sight
 from garra.sdk.ports import Via
 
@@ -40,23 +42,34 @@ class Ground:
     env: Environment
     programs: Programs
     models: Callable[[], Models]
+    spawn: Tasks
 
 
 async def opened(ground: Ground, stack: AsyncExitStack) -> Reach:
     """What the tools of one house have, until `stack` is closed."""
     live, clock = ground.live, SystemClock()
+
+    def way() -> Via:
+        return Via(live.config.proxy_url or None, live.config.ca_file or None)
+
     known = await asyncio.to_thread(settings.shipped)
     door = Web(
         lambda: live.config,
         lambda: live.snapshot.env,
         known,
-        lambda: Via(live.config.proxy_url or None, live.config.ca_file or None),
+        way,
     )
     stack.push_async_callback(door.close)
+    browser = Host(
+        ground.paths.state / "browser", lambda: live.config.browser, way,
+        programs=ground.programs, env=ground.env, spawn=ground.spawn, clock=clock,
+    )  # fmt: skip
+    stack.push_async_callback(browser.close)
     ports = {
         "web": door,
         "bounded": Bounded(ground.programs, ground.env, str(ground.paths.state)),
         "sight": Sight(ground.models, lambda: live.config, clock),
         "shelf": Shelf(MediaRoot(ground.paths.media, clock)),
+        "browsing": browser,
     }
     return Reach(door, ports)

@@ -57,9 +57,11 @@ async def web_place(
     root: Path, config: dict[str, Any] | None = None, env: Mapping[str, str] | None = None
 ) -> AsyncIterator[WebPlace]:
     place = WebPlace(root, config or {}, env or {}, await asyncio.to_thread(settings.shipped))
-    yield place
-    await place.web.close()
-    await place.programs.close()
+    try:
+        yield place
+    finally:
+        await place.web.close()
+        await place.programs.close()
 
 
 def listing(*hosts: str, **fetch: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from garra.sdk.provider import Provider, parse
 
 log = logging.getLogger(__name__)
 
-PORTS = ("http", "spawn", "clock", "probe", "children", "weights", "web", "bounded", "sight", "shelf")
+PORTS = ("http", "spawn", "clock", "probe", "children", "weights", "web", "bounded", "sight", "shelf", "browsing")
 """What a host hands out, by name."""
 
 

@@ -51,6 +51,8 @@ class _Asked:
     port: str
     head: bytes = b""
     """What the host is sent first; empty for a tunnel."""
+    body: int | None = None
+    """So many bytes follow it; None: nobody knows, or it is a tunnel."""
 
 
 class Relay:
@@ -103,20 +105,33 @@ class Relay:
                 await stream.write(asked.head)
             else:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            await self._both(reader, writer, stream)
+            await self._both(reader, writer, stream, asked.body)
         finally:
             await stream.close()
 
-    async def _both(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stream: Stream) -> None:
-        """Carry bytes until the host has closed, or nothing came from it for `IDLE_S`."""
+    async def _both(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stream: Stream, left: int | None
+    ) -> None:
+        """Carry bytes until the host has closed, or nothing came from it for `IDLE_S`. Who asks for more than one
+        thing over one connection is cut off: another host's request must not reach this one.
+        """
 
         async def out() -> None:
+            nonlocal left
             with contextlib.suppress(OSError, Unavailable):
                 while data := await reader.read(1 << 16):
+                    if left is not None and (left := left - len(data)) < 0:
+                        writer.transport.abort()
+                        return
                     await stream.write(data)
+                if once:  # who asked has gone
+                    await stream.close()
 
+        once = left is not None
         outward = self._spawn(out(), "a way out of a sandbox, outward")
         try:
+            if once:
+                writer.write(await _answer(stream))
             while data := await stream.read(timeout=IDLE_S):
                 writer.write(data)
                 await writer.drain()
@@ -150,7 +165,49 @@ async def _asked(reader: asyncio.StreamReader) -> _Asked | None:
     target = url._replace(scheme="", netloc="").geturl() or "/"
     kept = [line for line in lines if line.partition(b":")[0].strip().lower() not in _PROXYS_OWN]
     start = b" ".join((words[0], target.encode("latin-1"), words[2]))
-    return _Asked(url.hostname, str(number), b"\r\n".join((start, *kept, b"Connection: close", b"", b"")))
+    return _Asked(url.hostname, str(number), b"\r\n".join((start, *kept, b"Connection: close", b"", b"")), _body(kept))
+
+
+async def _answer(stream: Stream) -> bytes:
+    """The beginning of an answer, told to be the only one over this connection."""
+    said = b""
+    while b"\r\n\r\n" not in said and len(said) < HEAD:
+        data = await stream.read(timeout=IDLE_S)
+        if not data:
+            return said
+        said += data
+    head, end, rest = said.partition(b"\r\n\r\n")
+    if head[9:10] == b"1":  # not yet the answer itself
+        return head + end + (await _answer(_Begun(rest, stream)))
+    first, *lines = head.split(b"\r\n")
+    kept = [line for line in lines if line.partition(b":")[0].strip().lower() not in _PROXYS_OWN]
+    return b"\r\n".join((first, *kept, b"Connection: close")) + end + rest if end else said
+
+
+class _Begun:
+    """A stream of which some was read already."""
+
+    def __init__(self, rest: bytes, stream: Stream) -> None:
+        self._rest, self._stream = rest, stream
+
+    async def read(self, most: int = 1 << 16, timeout: float | None = None) -> bytes:
+        rest, self._rest = self._rest, b""
+        return rest or await self._stream.read(most, timeout)
+
+    async def write(self, data: bytes) -> None:
+        await self._stream.write(data)
+
+    async def close(self) -> None:
+        await self._stream.close()
+
+
+def _body(lines: list[bytes]) -> int | None:
+    """How many bytes follow a head."""
+    told = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
+    if b"transfer-encoding" in told:
+        return None
+    size = told.get(b"content-length", b"0")
+    return int(size) if size.isdigit() else 0
 
 
 async def _say(writer: asyncio.StreamWriter, status: str, reason: str) -> None:

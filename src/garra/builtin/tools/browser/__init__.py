@@ -1,0 +1,1 @@
+"""A browser for pages that need one."""
