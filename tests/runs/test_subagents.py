@@ -17,6 +17,7 @@ from garra.core.lineage import Child
 from garra.core.messages import Assistant, ToolResult, User
 from garra.core.taint import Mark
 from garra.domains.tools.pipeline import Scope
+from garra.runs import offspring
 from garra.runs.attic import Attic
 from garra.sdk.channel import Address
 from garra.testing.model import Says, calls, fails, says
@@ -116,6 +117,14 @@ async def test_a_report_goes_where_its_parents_turn_was_asked(tmp_path: Path) ->
             "channel": "telegram", "account": "default", "chat": "-100", "kind": "group", "thread": "7",
             "parent": "", "guild": "", "team": "", "roles": (),
         }  # fmt: skip
+
+
+async def test_a_report_to_a_turn_that_nobody_sits_before_is_no_owners_word(tmp_path: Path) -> None:
+    async with house(tmp_path, START) as made:
+        await made.say("go", origin="job")
+        await ended(made)
+        assert made.posted[0][1].origin == "job"
+        assert offspring.origin("something new") == "channel"
 
 
 @pytest.mark.req("TOOL-19")

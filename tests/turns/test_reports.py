@@ -27,7 +27,7 @@ from tests.turns.house import House, house, message
 KEY = SessionKey("agent:main:test:direct:1")
 ADDRESS = Address("test", "default", "1", "direct", "t9")
 HOME = Home(KEY, "r0", "main", place=Place("test", "default", "1", "1", group=False),
-            address=msgspec.to_builtins(ADDRESS), route="r")  # fmt: skip
+            address=msgspec.to_builtins(ADDRESS), route="r", origin="channel")  # fmt: skip
 CHILD = Child(
     "r1", "agent:main:subagent:u1", "main", "look", HOME, "ticket-1", 1_000, "helper", state="ended", outcome="ok",
     report="the find",

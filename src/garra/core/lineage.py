@@ -59,6 +59,7 @@ class Home:
     system: str = ""
     model: str = ""
     thinking: str = ""
+    origin: str = "operator"
 
 
 @frozen

@@ -227,6 +227,7 @@ def home_of(run: Run, depth: int) -> Home:
         turn.extra_system,
         turn.model or "",
         str(turn.thinking or ""),
+        turn.origin,
     )
 
 

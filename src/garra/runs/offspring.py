@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from garra.config.sections import Config
 from garra.core import lineage, reply, reports, thinking
@@ -18,6 +18,8 @@ SPENT: Final = "spent"
 """Why a run is cancelled that has used up what a child may."""
 PASSING: Final = ("", "shutdown", "interrupt")
 """Why a run is cancelled that is gone on with: only the process ends, or another message takes its place."""
+
+ORIGINS: Final[Mapping[str, Origin]] = {each: each for each in get_args(Origin)}
 
 Text = Callable[[str], str]
 """A prompt by its name."""
@@ -65,14 +67,13 @@ def task(child: Child, text: Text) -> Turn:
 def report(child: Child, text: Text) -> Turn:
     """The turn in which its parent is told: what its own turn was asked with, and what the child says."""
     home = child.home
-    away: Mapping[bool, Origin] = {True: "channel", False: "operator"}
     about = {"kind": "subagent_report", "sourceSessionKey": child.key, "sourceRunId": child.run_id}
     return Turn(
         RunId(child.report_id),
         SessionKey(home.key),
         AgentId(home.agent),
         reports.fill(text("subagent-report"), reports.told(child)),
-        origin="subagent" if home.nested else away[home.address is not None],
+        origin=origin(home.origin),
         model=home.model or None,
         thinking=thinking.level(home.thinking) if home.thinking else None,
         meta={"provenance": about},
@@ -82,6 +83,11 @@ def report(child: Child, text: Text) -> Turn:
         silent=True,
         marks=child.marks,
     )
+
+
+def origin(text: str) -> Origin:
+    """Where a stored turn came from; what is unknown is from outside."""
+    return ORIGINS.get(text, "channel")
 
 
 def over(child: Child, usage: Usage, config: Config) -> str:

@@ -20,6 +20,7 @@ from garra.core.value import frozen
 from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.delivery.book import Passed
 from garra.domains.delivery.inbox import InboxRow
+from garra.runs.offspring import origin
 from garra.runs.run import Run, Turn
 from garra.sdk.channel import Address, Inbound, Media, Sender
 from garra.sdk.ports import Clock, Spawn, Task
@@ -218,6 +219,7 @@ def _event(turn: Turn, sender: Sender) -> Inbound:
             "thinking": turn.thinking,
             "extra": turn.extra_system,
             **({"silent": True} if turn.silent else {}),
+            **({"origin": turn.origin} if turn.origin != "operator" else {}),
             **taint.stored(turn.marks),
         },
     )
@@ -235,6 +237,7 @@ def _turn(row: InboxRow, event: Inbound, found: Found) -> Turn:
         thinking=thinking.level(str(raw.get("thinking") or "")),
         meta=meta if isinstance(meta, Mapping) else {},
         extra_system=str(raw.get("extra") or ""),
+        origin=origin(str(raw.get("origin", "operator"))),
         silent=raw.get("silent") is True,
         marks=taint.of(raw),
     )
