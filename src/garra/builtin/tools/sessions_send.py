@@ -26,6 +26,7 @@ class SessionsSend:
         },
         source="openclaw",
         groups=("group:sessions",),
+        effects=("sends",),
         declared=True,
     )
 
