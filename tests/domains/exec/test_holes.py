@@ -118,6 +118,21 @@ async def test_files_and_descriptors_have_limits(commands: Commands) -> None:
     assert (await ran(commands, f"python3 -c '{count}'")).output == ""
 
 
+@pytest.mark.needs("bwrap")
+async def test_a_fork_bomb_is_bounded(house: House, tmp_path: Path) -> None:
+    box = Bubblewrap(probe=probe_by(house.programs))
+    assert (await box.available()).ok
+    limits = Limits(processes=40)
+    bomb = "for i in $(seq 200); do sleep 5 & done 2>/dev/null; jobs -r | wc -l; kill $(jobs -p)"
+    where = str(house.workspace)
+    made = box.wrap(Plan(("/bin/bash", "-c", bomb), where, where, {"PATH": "/usr/bin"}, limits=limits.named()))
+    ran = await house.programs.run(Start(made.argv, "/", made.env, limits=limits, limited=made.limited))
+    if os.geteuid() == 0 and not os.access("/sys/fs/cgroup/pids", os.W_OK):
+        pytest.skip("the kernel does not count the processes of root, and no group can be made here")
+    lines = [int(line) for line in ran.output.split() if line.isdigit()]
+    assert not lines or lines[-1] < 45, ran
+
+
 async def test_a_removed_sandbox_runs_nothing(house: House, tmp_path: Path) -> None:
     program = tmp_path / "bwrap"
     real = next((path for path in USUAL if os.access(path, os.X_OK)), None)

@@ -6,20 +6,25 @@ import asyncio
 import contextlib
 import importlib.util
 import os
+import socket
 import struct
 import subprocess
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import IO, Literal
 
 from garra.core.errors import Unavailable
 from garra.core.value import frozen
+from garra.io.process import cgroup
 from garra.io.process.child import Born, Child, kill_group
 
 STUB = str(Path(__file__).with_name("stub.py"))
+HOLD = "GARRA_HOLD"
+"""The variable that names the descriptor over which a program inside is let go."""
+_CREDENTIALS = struct.Struct("3i")
 PYTHON = os.path.realpath(sys.executable)
 """The interpreter itself: the stub needs nothing of a virtual environment, whose link each child had to follow."""
 LINUX = sys.platform == "linux"
@@ -58,8 +63,9 @@ class Start:
     `stderr` merges into the output, is dropped, or comes apart. `terminal` (rows, columns) gives it a terminal of its
     own instead of pipes. `keep` has everything it started ended with it, even what left its group. `wrapper` says that
     the program proper stands below one that sees to that itself, and that dies with us. `bare` starts a program of our
-    own without limits. `limited` starts a wrapper that puts the limits on further inside: without our stub, which costs
-    as much as the wrapper. It inherits the descriptors `fds`, by their numbers.
+    own without limits. `limited` starts a wrapper that has the limits put on further inside, and asks there to be let
+    go (see `HOLD`): without our stub, which costs as much as the wrapper. It inherits the descriptors `fds`, by their
+    numbers.
     `same` is the identity of the file at `argv[0]` (`identity`): no other is run.
     """
 
@@ -130,10 +136,21 @@ def compile_once(script: str) -> str:
     return compiled(script)
 
 
-def _first_to_go(pid: int) -> None:
-    """When memory runs out, the kernel takes this child and not the gateway; what it starts inherits that."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w") as file:  # noqa: PTH123
-        file.write("500")
+def _admit(hold: socket.socket, processes: int) -> str:
+    """The program inside has said that it is there: when memory runs out, the kernel takes it and not the gateway; it
+    is counted; then it may go on. What it starts inherits that. Gives the folder of its group. Blocks briefly.
+    """
+    with hold:
+        _, given, _, _ = hold.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size))
+        pid = _CREDENTIALS.unpack(given[0][2])[0] if given else 0
+        if not pid:
+            return ""
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w") as file:  # noqa: PTH123
+            file.write("500")
+        group = cgroup.enclose(pid, processes)
+        with contextlib.suppress(OSError):
+            hold.send(b".")
+        return group
 
 
 def _taken(stream: IO[bytes] | None) -> int | None:
@@ -145,23 +162,45 @@ def _taken(stream: IO[bytes] | None) -> int | None:
     return fd
 
 
+def _held() -> tuple[socket.socket, socket.socket]:
+    """Our end, which tells who writes at the other, and that one."""
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    ours.setblocking(False)
+    return ours, theirs
+
+
 def _plain(start: Start) -> Born:
+    if not start.limited:
+        return _piped(start, start.env, start.fds)
+    ours, theirs = _held()
+    with theirs:
+        try:
+            number = theirs.fileno()
+            born = _piped(start, {**start.env, HOLD: str(number)}, (*start.fds, number))
+        except BaseException:
+            ours.close()
+            raise
+    return replace(born, hold=ours, processes=start.limits.processes)
+
+
+def _piped(start: Start, env: Mapping[str, str], fds: tuple[int, ...]) -> Born:
     errors = {"merge": subprocess.STDOUT, "drop": subprocess.DEVNULL, "apart": subprocess.PIPE}
     process = subprocess.Popen(
         command(start),
         cwd=start.cwd,
-        env=dict(start.env),
+        env=dict(env),
         stdin=subprocess.PIPE if start.stdin else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=errors[start.stderr],
         bufsize=0,
         start_new_session=True,
-        pass_fds=start.fds,
+        pass_fds=fds,
     )
-    if start.limited:
-        _first_to_go(process.pid)
+    counted = not start.limited and (start.keep or start.wrapper)
+    group = cgroup.enclose(process.pid, start.limits.processes) if counted else ""
     out, err, inp = (_taken(stream) for stream in (process.stdout, process.stderr, process.stdin))
-    return Born(process, out, err, inp, start.keep, start.wrapper)
+    return Born(process, out, err, inp, start.keep, start.wrapper, group)
 
 
 def _terminal(start: Start, size: tuple[int, int]) -> Born:
@@ -225,6 +264,8 @@ class Programs:
             raise
         self._children.add(child)
         child.ended(lambda: self._children.discard(child))
+        child.admitted(self._thread, _admit)
+        child.ended(lambda: self._forget(child))
         return child
 
     async def run(self, start: Start, *, given: bytes = b"", timeout_s: float = 30.0, limit: int = 1 << 20) -> Finished:
@@ -258,10 +299,18 @@ class Programs:
             child.close()
         return Finished(code, bytes(kept), size > limit)
 
+    def _forget(self, child: Child) -> None:
+        if child.group:
+            with contextlib.suppress(RuntimeError):  # everything is being closed, and `close` sees to it
+                self._thread.submit(cgroup.release, child.group)
+
     def __len__(self) -> int:
         return len(self._children)
 
     async def close(self) -> None:
         """End every child, and start no more."""
-        await asyncio.gather(*(child.kill() for child in list(self._children)))
+        left = list(self._children)
+        await asyncio.gather(*(child.kill() for child in left))
+        for group in filter(None, (child.group for child in left)):
+            await asyncio.to_thread(cgroup.release, group)
         self._thread.shutdown(wait=False)
