@@ -47,6 +47,11 @@ def test_what_an_agent_says_itself_comes_first() -> None:
     assert settings(made(), For("main", "operator")).safe_bins is None
 
 
+def test_the_time_may_be_said_in_either_word() -> None:
+    for said, seconds in (({}, 1_800), ({"timeoutSec": 5}, 5), ({"timeoutSeconds": 0}, 0), ({"timeoutSeconds": 9}, 9)):
+        assert settings(made({"exec": said}), For("main", "operator")).timeout_s == seconds
+
+
 @pytest.mark.req("TOOL-16")
 @pytest.mark.parametrize(
     ("elevated", "whom", "free"),

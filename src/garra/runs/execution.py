@@ -32,7 +32,7 @@ def settings(config: Config, whom: For) -> Settings:
     profiles = {**common.safe_bin_profiles, **(own.safe_bin_profiles if own else {})}
     return Settings(
         host=found.host,
-        timeout_s=found.timeout_sec,
+        timeout_s=found.timeout_sec if found.timeout_seconds is None else found.timeout_seconds,
         yield_ms=found.background_ms,
         notify=found.notify_on_exit,
         path=found.path_prepend,

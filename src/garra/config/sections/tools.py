@@ -41,7 +41,8 @@ class SafeBinProfile(Section):
 
 
 class ExecTool(OpenSection):
-    """How programs are run: where, what needs a person's yes, for how long (seconds).
+    """How programs are run: where, what needs a person's yes, for how long (seconds). `timeout_seconds` comes before
+    `timeout_sec`, and may be 0: no limit.
 
     `mode` says security and ask in one word; where they are set too, the stricter of each holds. `grant_expiry_days`
     ends what an `allow-always` lets pass. `safe_bins` are filters that run without an entry in the allowlist: absent,
@@ -54,6 +55,7 @@ class ExecTool(OpenSection):
     ask: Annotated[Literal["off", "on-miss", "always"] | None, Closed("always")] = None
     node: str = ""
     timeout_sec: float = Field(1_800.0, gt=0)
+    timeout_seconds: float | None = Field(None, ge=0)
     background_ms: int = Field(10_000, ge=0)
     path_prepend: tuple[str, ...] = ()
     safe_bins: tuple[str, ...] | None = None
@@ -122,7 +124,6 @@ class Tools(ToolPolicy):
     agent_to_agent: AgentToAgent = part(AgentToAgent)
     sessions: SessionTools = part(SessionTools)
     message: MessageTool = part(MessageTool)
-    gateway: GatewayTool = part(GatewayTool)
     gateway: GatewayTool = part(GatewayTool)
     subagents: Narrowed = part(Narrowed)
     loop_detection: LoopDetection = part(LoopDetection)
