@@ -66,6 +66,15 @@ async def test_commands_run_in_the_workspace_wherever_the_gateway_was_started(ho
         os.chdir(before)
 
 
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize("settings", [Settings(), ON_HOST])
+async def test_a_pipe_that_nobody_reads_ends_its_writer(house: House, settings: Settings) -> None:
+    ran = await house.commands(house.boxed(), settings).run(
+        Launch("yes | head -1; grep SigIgn /proc/self/status"), silent
+    )
+    assert ran.output.split() == ["y", "SigIgn:", "0000000000000000"]
+
+
 async def test_on_the_host_where_the_owner_said_so(house: House) -> None:
     ran = await house.commands(house.supervisor([]), ON_HOST).run(Launch("echo $HOME $PATH; ulimit -c"), silent)
     home, path, core = ran.output.split()

@@ -34,6 +34,7 @@ NO_TCP = 0b11
 NO_OUTSIDE_SIGNALS_OR_SOCKETS = 0b11
 LIMITS = {"CPU": 0, "FSIZE": 1, "DATA": 2, "STACK": 3, "CORE": 4, "NPROC": 6, "NOFILE": 7, "AS": 9}
 BACKLOG = 64
+SIGPIPE, SIGXFSZ = 13, 25
 
 C: Any = _ctypes
 LIBRARY = C.dlopen(None, 0)
@@ -160,6 +161,13 @@ def be_let_go() -> None:
         os.close(int(hold))
 
 
+def hear_signals() -> None:
+    """Python has two of them ignored, and what is ignored stays so in the command: a pipe would never end it."""
+    signals: Any = __import__("_signal")  # built in
+    for number in (SIGPIPE, SIGXFSZ):
+        signals.signal(number, signals.SIG_DFL)
+
+
 def main(args: Sequence[str]) -> NoReturn:
     split = args.index("--")
     options = [(name, value) for name, _, value in (option.partition("=") for option in args[:split])]
@@ -179,6 +187,7 @@ def main(args: Sequence[str]) -> NoReturn:
     os.closerange(3, 1_024)
     if "nolocale" in named:
         os.environ.pop("LC_CTYPE", None)  # noqa: TID251 - a program of its own
+    hear_signals()
     filter_calls(bytes.fromhex(named.get("filter", "")))
     try:
         os.execv(argv[0], argv)
