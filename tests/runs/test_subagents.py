@@ -247,6 +247,24 @@ async def test_depth_number_and_agents_are_limited(tmp_path: Path) -> None:
         assert "no agent work that may be started" in result(made).text
 
 
+async def test_an_agent_that_is_shut_in_starts_none_that_is_not(tmp_path: Path) -> None:
+    agents = {
+        "defaults": {"subagents": {"allowAgents": ["*"]}},
+        "list": [
+            {"id": "main", "sandbox": {"mode": "all"}},
+            {"id": "open", "sandbox": {"mode": "off"}},
+            {"id": "shut"},
+        ],
+    }
+    tools = {"sandbox": {"tools": {"allow": ["*"]}}}
+    settings = Config.model_validate({"agents": agents, "tools": tools})
+    plan: Plan = {"go": [spawn(agentId="open"), says("x")]}
+    async with house(tmp_path, plan, settings) as made:
+        await made.say("go")
+        assert "less shut in" in result(made).text
+        assert not made.table.every()
+
+
 async def test_so_many_run_at_once_and_the_others_wait_their_turn(tmp_path: Path) -> None:
     plan: Plan = {
         "go": [
