@@ -14,7 +14,7 @@ from garra.core import outside
 from garra.core.errors import ToolFailed, Unavailable
 from garra.core.taint import Mark
 from garra.sdk.sight import Shelf, Sight
-from garra.sdk.tool import Call, Result, ToolInfo, Update
+from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 from garra.sdk.web import Bounded, Web
 
 READER: Final = "garra.builtin.tools.media.pages"
@@ -41,6 +41,7 @@ class Pdf:
             "additionalProperties": False,
         },
         groups=("group:media",),
+        effects=("sends",),
     )
 
     def __init__(self, web: Web, bounded: Bounded, sight: Sight, shelf: Shelf) -> None:
@@ -56,11 +57,16 @@ class Pdf:
             given["pages"] = re.sub(r"\s+", "", given["pages"])
         return given
 
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        """As `web_fetch`: an address that the model has made up may carry words of the conversation."""
+        place = call.arguments["pdf"].strip()
+        return self.info.effects if place.startswith("http") and not call.context.seen(place) else ()
+
     async def execute(self, call: Call, _: Update) -> Result:
         if importlib.util.find_spec("pypdf") is None:
             raise ToolFailed("PDF files need the package pypdf, which is not installed: pip install pypdf")
         rules = self._sight.documents()
-        taken = await take(call, call.arguments["pdf"].strip(), rules.max_bytes, self._web, self._shelf)
+        taken = await take(call, call.arguments["pdf"].strip(), rules.max_bytes, web=self._web, shelf=self._shelf)
         if b"%PDF-" not in taken.data[:1_024]:
             raise ToolFailed(f"{taken.name} is no PDF")
         wanted = ranges(call.arguments.get("pages", ""))

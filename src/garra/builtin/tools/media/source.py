@@ -25,7 +25,7 @@ class Taken:
     marks: tuple[Mark, ...] = ()
 
 
-async def take(call: Call, place: str, limit: int, web: Web, shelf: Shelf) -> Taken:
+async def take(call: Call, place: str, limit: int, *, web: Web, shelf: Shelf) -> Taken:
     """At most `limit` bytes of what stands at `place`. Raises ToolFailed."""
     if place.startswith(("http://", "https://")):
         return await _fetched(place, limit, web)

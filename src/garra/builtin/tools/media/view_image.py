@@ -9,7 +9,7 @@ from garra.core.errors import ToolFailed
 from garra.core.messages import Text
 from garra.core.taint import Mark
 from garra.sdk.sight import Shelf, Sight
-from garra.sdk.tool import Call, Result, ToolInfo, Update
+from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 from garra.sdk.web import Bounded, Web
 
 
@@ -30,13 +30,19 @@ class ViewImage:
             "additionalProperties": False,
         },
         groups=("group:media",),
+        effects=("sends",),
     )
 
     def __init__(self, web: Web, bounded: Bounded, sight: Sight, shelf: Shelf) -> None:
         self._web, self._sight, self._shelf = web, sight, shelf
 
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        """As `web_fetch`: an address that the model has made up may carry words of the conversation."""
+        place = call.arguments["path"].strip()
+        return self.info.effects if place.startswith("http") and not call.context.seen(place) else ()
+
     async def execute(self, call: Call, _: Update) -> Result:
-        taken = await take(call, call.arguments["path"].strip(), LARGEST, self._web, self._shelf)
+        taken = await take(call, call.arguments["path"].strip(), LARGEST, web=self._web, shelf=self._shelf)
         try:
             found = read(taken.data)
         except ValueError as fault:
