@@ -9,6 +9,7 @@ import pytest
 
 from garra.builtin.tools.gateway import Gateway
 from garra.builtin.tools.message import Message
+from garra.builtin.tools.sessions_send import SessionsSend
 from garra.core.errors import ToolFailed
 from garra.core.messages import joined
 from garra.core.taint import CLEAN, Mark, add, of
@@ -50,11 +51,20 @@ async def test_search_shows_where_words_stand(place: Place) -> None:
 async def test_what_became_of_a_message_to_another_session(place: Place, answer: dict[str, Any], words: str) -> None:
     place.grants.answer = {**answer, "marks": [{"source": "agent", "where": "x"}]}
     place.context = replace(place.context, marks=add(CLEAN, (Mark("web", "https://x"),)))
-    result = await place.call("sessions_send", sessionKey="agent:work:main", message="how many?")
-    assert words in result.text
+    sent = call(place, sessionKey="agent:work:main", message="how many?")
+    result = await SessionsSend().execute(sent, lambda _: None)
+    assert words in joined(result.content)
     asked = place.grants.asked[-1][1]
     assert asked["marks"] == [{"source": "web", "where": "https://x"}], "what the turn has read goes with it"
     assert asked["callId"]
+
+
+async def test_what_goes_to_a_sub_agent_stays_in_the_house(place: Place) -> None:
+    place.grants.answer = {"key": "agent:main:subagent:1", "spawnedBy": place.context.session_key}
+    asked = call(place, sessionKey="agent:main:subagent:1", message="x")
+    assert await SessionsSend().affects(asked) == ()
+    place.grants.answer = {"key": "agent:work:main"}
+    assert await SessionsSend().affects(asked) == ("sends",)
 
 
 async def test_the_status_of_a_session(place: Place) -> None:

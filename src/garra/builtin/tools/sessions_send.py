@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from garra.sdk.marked import marks, told
-from garra.sdk.tool import Call, Result, ToolInfo, Update
+from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 
 
 class SessionsSend:
@@ -29,6 +29,11 @@ class SessionsSend:
         effects=("sends",),
         declared=True,
     )
+
+    async def affects(self, call: Call) -> tuple[Effect, ...]:
+        """What goes to one's own sub-agent stays in the house. Nobody is asked about a session that is not seen."""
+        found = await call.context.grants.ask("session.status", {"sessionKey": call.arguments["sessionKey"]})
+        return () if found.get("spawnedBy") == call.context.session_key else ("sends",)
 
     async def execute(self, call: Call, _: Update) -> Result:
         asked = {**call.arguments, "callId": call.id, "marks": told(call.context.marks)}
