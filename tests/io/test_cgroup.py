@@ -31,3 +31,4 @@ async def test_a_child_is_counted_until_it_has_ended() -> None:
 
 def test_what_is_gone_is_no_fault(tmp_path: Path) -> None:
     cgroup.release(str(tmp_path / "gone"))
+    assert not (tmp_path / "gone").exists()
