@@ -17,9 +17,9 @@ from tests.e2e.test_approvals import OWNER, card, press, results
 pytestmark = pytest.mark.e2e
 
 
-def house(telegram: TelegramServer) -> dict[str, Any]:
+def house(telegram: TelegramServer, mode: str = "ask") -> dict[str, Any]:
     bot = {"botToken": telegram.token, "apiRoot": telegram.url, "allowFrom": [OWNER]}
-    exec_on_host = {"exec": {"host": "gateway", "mode": "ask"}}
+    exec_on_host = {"exec": {"host": "gateway", "mode": mode}}
     return {"tools": exec_on_host, "channels": {"telegram": bot}, "commands": {"ownerAllowFrom": [f"telegram:{OWNER}"]}}
 
 
@@ -84,11 +84,9 @@ async def test_after_a_crash_the_agent_finds_what_ran_in_the_background(tmp_path
     async with (
         strict_model() as model,
         TelegramServer() as telegram,
-        resident(tmp_path, model.url, house(telegram)) as program,
+        resident(tmp_path, model.url, house(telegram, "full")) as program,
     ):
         (tmp_path / "later.sh").write_text("echo begun; sleep 500\n")
-        code, _, err = await program.run("config", "set", "tools.exec.mode", "full")
-        assert code == 0, err
         long = Use("exec", {"command": f"sh {tmp_path}/later.sh", "background": True}, id="a")
         await turn(model, telegram, "it is begun", long)
         await ended(telegram, "it is begun")
