@@ -1,30 +1,41 @@
-"""How many processes a child may have, where its limits do not say so: the kernel does not count those of root.
+"""How many processes our children may have together, where their limits do not say so: the kernel does not count those
+of root.
 
 Only for a gateway that runs as root, where the kernel's control groups can be written; anywhere else nothing is done.
+The group is that of the one thread that starts children. It costs each of them nothing: to move a child that has been
+started costs the kernel ten milliseconds.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import threading
 
 MOUNT = "/sys/fs/cgroup"
+MOST = 8_192
+PATIENCE = 200
 
 
-def enclose(pid: int, processes: int) -> str:
-    """Put a child that has just been started, and what it will start, into a group of its own; gives its folder, which
-    `release` takes away, and nothing where that cannot be done. Blocks for some microseconds.
+def enter() -> str:
+    """Put this thread, and what it will start, into a group of its own; gives its folder, which `release` takes away
+    once the thread has ended, and nothing where that cannot be done. Blocks.
     """
     if os.geteuid() != 0:
         return ""
     try:
-        folder = f"{_above()}/garra-{pid}"
-        os.mkdir(folder)  # noqa: PTH102 - no Path for every command
+        above, members = _above()
+        _sweep(above)
+        folder = f"{above}/garra-{os.getpid()}-{threading.get_native_id()}"
+        os.mkdir(folder)  # noqa: PTH102
     except (OSError, LookupError):
         return ""
     try:
-        _write(f"{folder}/pids.max", processes)
-        _write(f"{folder}/cgroup.procs", pid)
+        if members == "cgroup.threads":
+            _write(f"{folder}/cgroup.type", "threaded")
+            _write(f"{above}/cgroup.subtree_control", "+pids")
+        _write(f"{folder}/pids.max", str(MOST))
+        _write(f"{folder}/{members}", str(threading.get_native_id()))
     except OSError:
         release(folder)
         return ""
@@ -32,30 +43,38 @@ def enclose(pid: int, processes: int) -> str:
 
 
 def release(folder: str) -> None:
-    """The group is empty, or soon will be; an empty one left over costs the kernel little."""
-    with contextlib.suppress(OSError):
-        os.rmdir(folder)  # noqa: PTH106
+    """The group is empty, or in a moment will be: one that is left over all the same is swept away by the next gateway.
+    Blocks.
+    """
+    for _ in range(PATIENCE):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)  # noqa: PTH106
+            return
+        os.sched_yield()
 
 
-def _above() -> str:
-    """The folder to make groups in. Raises LookupError where processes are not counted."""
+def _above() -> tuple[str, str]:
+    """The folder to make groups in, and the file there that takes a thread. Raises LookupError where none counts."""
     with open("/proc/self/cgroup", encoding="ascii") as file:  # noqa: PTH123
         lines = [line.strip().split(":", 2) for line in file]
     for _, names, path in lines:
         if "pids" in names.split(","):
-            return f"{MOUNT}/pids{path.rstrip('/')}"
+            return f"{MOUNT}/pids{path.rstrip('/')}", "tasks"
     for _, names, path in lines:
-        if not names:  # the one hierarchy of version 2: beside us, for a group with processes has none below it
-            beside = f"{MOUNT}{os.path.dirname(path).rstrip('/')}"  # noqa: PTH120
-            with open(f"{beside}/cgroup.subtree_control", encoding="ascii") as file:  # noqa: PTH123
-                if "pids" in file.read().split():
-                    return beside
+        if not names:  # the one hierarchy of version 2
+            return f"{MOUNT}{path.rstrip('/')}", "cgroup.threads"
     raise LookupError
 
 
-def _write(file: str, number: int) -> None:
+def _sweep(above: str) -> None:
+    for name in os.listdir(above):  # noqa: PTH208
+        if name.startswith("garra-") and not os.path.exists(f"/proc/{name.split('-')[1]}"):  # noqa: PTH110
+            release(f"{above}/{name}")
+
+
+def _write(file: str, words: str) -> None:
     handle = os.open(file, os.O_WRONLY)
     try:
-        os.write(handle, str(number).encode())
+        os.write(handle, words.encode())
     finally:
         os.close(handle)

@@ -27,9 +27,7 @@ class Born:
     inp: int | None
     keeper: bool
     wrapper: bool
-    group: str = ""
     hold: socket.socket | None = None
-    processes: int = 0
 
 
 def started_at(pid: int) -> int | None:
@@ -49,14 +47,14 @@ class Child:
     """One child, leader of its own group and session. `code` is None while it runs, minus the signal that ended it."""
 
     def __init__(self, born: Born) -> None:
-        self.pid, self.group = born.process.pid, born.group
+        self.pid = born.process.pid
         self.code: int | None = None
         self.stdin = Sink(born.inp)
         self.stdout = Source(born.out) if born.out is not None else None
         self.stderr = Source(born.err) if born.err is not None else None
         self._process = born.process
         self._keeper, self._wrapper = born.keeper, born.wrapper
-        self._hold, self._processes = born.hold, born.processes
+        self._hold = born.hold
         self._loop = asyncio.get_running_loop()
         self._gone: asyncio.Future[int] = self._loop.create_future()
         self._watch()
@@ -84,7 +82,7 @@ class Child:
         if not self._gone.done():
             self._gone.set_result(self.code)
 
-    def admitted(self, thread: Executor, admit: Callable[[socket.socket, int], str]) -> None:
+    def admitted(self, thread: Executor, admit: Callable[[socket.socket], None]) -> None:
         """Let the program inside go on, by `admit` in `thread`, once it has said that it is there."""
         hold = self._hold
         if hold is None:
@@ -94,11 +92,9 @@ class Child:
             self._loop.remove_reader(hold.fileno())
             self._hold = None
             try:
-                done = self._loop.run_in_executor(thread, admit, hold, self._processes)
+                self._loop.run_in_executor(thread, admit, hold)
             except RuntimeError:  # everything is being closed
                 hold.close()
-            else:
-                done.add_done_callback(self._grouped)
 
         self._loop.add_reader(hold.fileno(), heard)
 
@@ -107,10 +103,6 @@ class Child:
             self._loop.remove_reader(self._hold.fileno())
             self._hold.close()
             self._hold = None
-
-    def _grouped(self, done: asyncio.Future[str]) -> None:
-        if not done.cancelled() and done.exception() is None:
-            self.group = done.result()
 
     def ended(self, then: Callable[[], None]) -> None:
         """Call `then` at its end."""

@@ -136,21 +136,17 @@ def compile_once(script: str) -> str:
     return compiled(script)
 
 
-def _admit(hold: socket.socket, processes: int) -> str:
-    """The program inside has said that it is there: when memory runs out, the kernel takes it and not the gateway; it
-    is counted; then it may go on. What it starts inherits that. Gives the folder of its group. Blocks briefly.
+def _admit(hold: socket.socket) -> None:
+    """The program inside has said that it is there: when memory runs out, the kernel takes it, and what it starts, and
+    not the gateway. Then it may go on. Blocks briefly.
     """
     with hold:
         _, given, _, _ = hold.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size))
         pid = _CREDENTIALS.unpack(given[0][2])[0] if given else 0
-        if not pid:
-            return ""
         with contextlib.suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w") as file:  # noqa: PTH123
             file.write("500")
-        group = cgroup.enclose(pid, processes)
         with contextlib.suppress(OSError):
             hold.send(b".")
-        return group
 
 
 def _taken(stream: IO[bytes] | None) -> int | None:
@@ -181,7 +177,7 @@ def _plain(start: Start) -> Born:
         except BaseException:
             ours.close()
             raise
-    return replace(born, hold=ours, processes=start.limits.processes)
+    return replace(born, hold=ours)
 
 
 def _piped(start: Start, env: Mapping[str, str], fds: tuple[int, ...]) -> Born:
@@ -197,10 +193,8 @@ def _piped(start: Start, env: Mapping[str, str], fds: tuple[int, ...]) -> Born:
         start_new_session=True,
         pass_fds=fds,
     )
-    counted = not start.limited and (start.keep or start.wrapper)
-    group = cgroup.enclose(process.pid, start.limits.processes) if counted else ""
     out, err, inp = (_taken(stream) for stream in (process.stdout, process.stderr, process.stdin))
-    return Born(process, out, err, inp, start.keep, start.wrapper, group)
+    return Born(process, out, err, inp, start.keep, start.wrapper)
 
 
 def _terminal(start: Start, size: tuple[int, int]) -> Born:
@@ -251,7 +245,8 @@ class Programs:
     """
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="programs")
+        self._group = ""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="programs", initializer=self._enter)
         self._children: set[Child] = set()
 
     async def start(self, start: Start) -> Child:
@@ -265,7 +260,6 @@ class Programs:
         self._children.add(child)
         child.ended(lambda: self._children.discard(child))
         child.admitted(self._thread, _admit)
-        child.ended(lambda: self._forget(child))
         return child
 
     async def run(self, start: Start, *, given: bytes = b"", timeout_s: float = 30.0, limit: int = 1 << 20) -> Finished:
@@ -299,18 +293,15 @@ class Programs:
             child.close()
         return Finished(code, bytes(kept), size > limit)
 
-    def _forget(self, child: Child) -> None:
-        if child.group:
-            with contextlib.suppress(RuntimeError):  # everything is being closed, and `close` sees to it
-                self._thread.submit(cgroup.release, child.group)
+    def _enter(self) -> None:
+        self._group = cgroup.enter()
 
     def __len__(self) -> int:
         return len(self._children)
 
     async def close(self) -> None:
         """End every child, and start no more."""
-        left = list(self._children)
-        await asyncio.gather(*(child.kill() for child in left))
-        for group in filter(None, (child.group for child in left)):
-            await asyncio.to_thread(cgroup.release, group)
-        self._thread.shutdown(wait=False)
+        await asyncio.gather(*(child.kill() for child in list(self._children)))
+        await asyncio.to_thread(self._thread.shutdown)
+        if self._group:
+            await asyncio.to_thread(cgroup.release, self._group)

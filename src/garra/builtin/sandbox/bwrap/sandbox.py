@@ -22,11 +22,10 @@ USUAL = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-s
 REMEDY = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)"
 LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 READABLE = (
-    "/etc/alternatives", "/etc/ca-certificates", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki",
-    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone", "/etc/mime.types",
-    "/etc/nsswitch.conf", "/etc/protocols", "/etc/services", "/etc/terminfo", "/etc/python3", "/etc/perl",
-    "/etc/fonts", "/etc/magic", "/etc/os-release", "/nix/store",
+    "/etc/alternatives", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki", "/etc/ld.so.cache", "/etc/localtime",
+    "/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/fonts", "/etc/os-release", "/nix/store",
 )  # fmt: skip
+"""Each costs every command a fifth of a millisecond: what programs do as well without is not among them."""
 ONLINE = ("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf")
 OWN = Path(__file__).with_name("etc")
 LAUNCH = str(Path(__file__).parents[1] / "launch.py")
@@ -150,7 +149,7 @@ def _python(launch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     mounts = [flag for path in needed if not path.startswith("/usr/") for flag in ("--ro-bind", path, path)]
     for packages in (f"{library}/site-packages", f"{library}/dist-packages"):
         if not library.startswith("/usr/") and os.path.isdir(packages):  # noqa: PTH112
-            mounts += ["--tmpfs", packages, "--remount-ro", packages]
+            mounts += ["--tmpfs", packages]
     return (*mounts, "--ro-bind", launch, INNER), (program, "-I", "-S", INNER)
 
 
