@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from garra.core.addresses import public
+from garra.core.addresses import loopback, public
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,15 @@ def test_open(address: str) -> None:
 )
 def test_closed(address: str) -> None:
     assert not public(address)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "::ffff:127.0.0.1", "::1%lo"])
+def test_this_machine(address: str) -> None:
+    assert loopback(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["localhost", "127.evil.example", "0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", ""]
+)
+def test_not_this_machine(address: str) -> None:
+    assert not loopback(address)

@@ -21,6 +21,7 @@ from garra.app import logbook, strange, trying
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
+from garra.config import gate
 from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
@@ -177,6 +178,7 @@ class _Resident:
     def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:
         """The listening sockets; none where the door would stand open."""
         hosts, number = self._hosts(config), self._port(config)
+        gate.check_funnel(config, gate.Gate(way_in.mode, way_in.token, way_in.password))
         door.check_bind(way_in, hosts, number, self.paths.prefix)
         sockets = port.bind(hosts, number)
         for listening in sockets:

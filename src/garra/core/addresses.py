@@ -1,4 +1,4 @@
-"""Which network addresses are public: the ones an outside link may lead to."""
+"""Which network addresses are public, the ones an outside link may lead to, and which are this machine's own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ def public(address: str) -> bool:
         if inner is not None:
             return _open(inner)
     return _open(found)
+
+
+def loopback(address: str) -> bool:
+    """Whether `address` (an IP address in text, in brackets or not) is this machine's own; no name is."""
+    try:
+        found = ip_address(address.strip("[]").partition("%")[0])
+    except ValueError:
+        return False
+    return ((isinstance(found, IPv6Address) and found.ipv4_mapped) or found).is_loopback
 
 
 def _open(found: IPv4Address | IPv6Address) -> bool:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Final, Literal
 
+from garra.config import gate
+from garra.config.gate import Mode
+from garra.config.gate import hosts as hosts
 from garra.config.sections import Config
 from garra.core.errors import UserError
 from garra.core.limits import Rule
 from garra.core.secret import Secret
 from garra.core.value import frozen
 from garra.gateway.origin import Grounds, is_loopback, networks
-
-Mode = Literal["none", "token", "password", "trusted-proxy"]
-
-LOOPBACK: Final = ("127.0.0.1", "::1")
 
 
 @frozen
@@ -44,16 +42,14 @@ def read(config: Config, env: Mapping[str, str], prefix: str = "GARRA", spare: s
     """The door that configuration and environment describe; `spare` is the token for when none is set."""
     section = config.gateway
     auth = section.auth
-    token = _first(auth.token, env.get(f"{prefix}_GATEWAY_TOKEN", ""))
-    password = _first(auth.password, env.get(f"{prefix}_GATEWAY_PASSWORD", ""))
-    mode: Mode = auth.mode or ("password" if password and not token else "token")
-    generated = mode == "token" and not token and bool(spare)
+    asked = gate.read(config, env, prefix)
+    generated = asked.mode == "token" and not asked.token and bool(spare)
     proxy = auth.trusted_proxy
     limit = auth.rate_limit
     return Door(
-        mode,
-        Secret(spare) if generated else token,
-        password,
+        asked.mode,
+        Secret(spare) if generated else asked.token,
+        asked.password,
         generated,
         Grounds(
             networks(section.trusted_proxies),
@@ -68,29 +64,9 @@ def read(config: Config, env: Mapping[str, str], prefix: str = "GARRA", spare: s
     )
 
 
-def _first(configured: Secret | None, variable: str) -> Secret:
-    if configured:
-        return configured
-    return Secret(variable.strip())
-
-
 def new_token() -> str:
     """A token for one run, when none is configured. It is kept in memory only."""
     return secrets.token_urlsafe(24)
-
-
-def hosts(config: Config) -> tuple[str, ...]:
-    """The addresses to listen on. Raises UserError when `custom` names none."""
-    section = config.gateway
-    match section.bind:
-        case "lan":
-            return ("0.0.0.0",)
-        case "custom" | "tailnet" if section.custom_bind_host:
-            return (section.custom_bind_host,)
-        case "custom" | "tailnet":
-            raise UserError(f"gateway.bind is {section.bind}: set gateway.customBindHost to the address to listen on")
-        case _:
-            return LOOPBACK
 
 
 def check_bind(door: Door, addresses: tuple[str, ...], port: int, prefix: str = "GARRA") -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import Closed, SecretText, Section, part
+from garra.config.sections.fields import Closed, OpenSection, SecretText, Section, part
 
 
 class RateLimit(Section):
@@ -113,6 +113,15 @@ class GatewayNodes(Section):
     commands: NodeCommands = part(NodeCommands)
 
 
+class Tailscale(OpenSection):
+    """Whether Tailscale forwards to the gateway: `serve` for one's own tailnet, `funnel` for the whole internet.
+
+    Garra does not start Tailscale; it holds the door to what is said here.
+    """
+
+    mode: Annotated[Literal["off", "serve", "funnel"], Closed("funnel")] = "off"
+
+
 class Names(Section):
     """Names allowed and names denied; a denial wins."""
 
@@ -135,6 +144,7 @@ class Gateway(Section):
     allow_real_ip_fallback: bool = False
     remote: Remote = part(Remote)
     tls: Tls = part(Tls)
+    tailscale: Tailscale = part(Tailscale)
     reload: Reload = part(Reload)
     nodes: GatewayNodes = part(GatewayNodes)
     tools: Names = part(Names)
