@@ -322,3 +322,11 @@ BOUND = Bound(("ls",), "/w", (1, 2), "gateway", (("A", "1"),), (("ls", "/usr/bin
 def test_a_yes_holds_for_all_of_it(change: dict[str, Any]) -> None:
     assert replace(BOUND, **change).digest() != BOUND.digest()
     assert replace(BOUND).digest() == BOUND.digest()
+
+
+def test_what_is_held_word_for_word_is_told_from_what_any_arguments_fit() -> None:
+    exact = case(Entry("ls", r"^-la$"), Entry("cat", execrules.exact(["a"])), "wc")
+    allowed = [judged(text, exact) for text in ("ls -la", "ls -la; cat a", "wc", "ls -la | wc")]
+    assert [found.exact for found in allowed if isinstance(found, Allow)] == [True, True, False, False]
+    full = judged("ls $(id)", case(security="full"))
+    assert full == Allow(None, exact=False)

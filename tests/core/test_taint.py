@@ -158,3 +158,11 @@ def test_always_means_this_tool_here_and_this_text() -> None:
 )
 def test_the_files_an_agent_goes_by(path: str, *, found: bool) -> None:
     assert taint.instructs(path, "/ws/") is found
+
+
+def test_what_people_said_themselves_is_told_from_the_rest() -> None:
+    said = taint.add(CLEAN, [Mark("person", "Ann on telegram")])
+    assert taint.only_people(CLEAN)
+    assert taint.only_people(said)
+    assert not taint.only_people(taint.add(said, [PAGE]))
+    assert taint.merge(said, pages(20)).sources == {"person", "web"}

@@ -78,7 +78,10 @@ Plan = tuple[Step, ...]
 
 @frozen
 class Allow:
+    """`exact`: somebody said yes to these very programs with these very arguments."""
+
     plan: Plan | None = None
+    exact: bool = False
 
 
 @frozen
@@ -118,7 +121,7 @@ def judge(command: Command, case: Case) -> Judgement:
     reasons = misses(command, case)
     plan = planned(command, case)
     if ask != "always" and not reasons:
-        return Allow(plan)
+        return Allow(plan, exact=_is_certain(command, case))
     if ask == "off":
         return Deny("; ".join(reasons))
     lasting: tuple[Entry, ...] = ()
@@ -145,6 +148,20 @@ def misses(command: Command, case: Case) -> tuple[str, ...]:
         return (f"it is more than programs with plain arguments: {command.reason}",)
     parts = commands.parts(command)
     return (*_given(case), *dict.fromkeys(why for part in parts if (why := _miss(part, case))))
+
+
+def _is_certain(command: Command, case: Case) -> bool:
+    """Whether an entry holds the exact arguments of each program."""
+    parts = () if isinstance(command, Unparsed) else commands.parts(command)
+    return bool(parts) and all(_has_exact(part, case) for part in parts)
+
+
+def _has_exact(part: Simple, case: Case) -> bool:
+    found = case.found.get(part.argv[0])
+    return found is not None and any(
+        _is_exact(entry.arg_pattern, part.argv[1:]) and _entry_miss(entry, part, found, case) == ""
+        for entry in case.policy.allowlist
+    )
 
 
 def _given(case: Case) -> tuple[str, ...]:

@@ -43,13 +43,16 @@ UNREADABLE: Final = Mark("network", "unknown")
 
 @frozen
 class Marks:
-    """The marks of a history. `count` is how many texts were marked, `digest` stands for all of them in their order."""
+    """The marks of a history. `count` is how many texts were marked, `digest` stands for all of them in their order,
+    `sources` are all kinds of outside among them.
+    """
 
     first: tuple[Mark, ...] = ()
     newest: tuple[Mark, ...] = ()
     more: int = 0
     count: int = 0
     digest: str = ""
+    sources: frozenset[Source] = frozenset()
 
     @property
     def named(self) -> tuple[Mark, ...]:
@@ -85,7 +88,8 @@ def add(marks: Marks, found: Iterable[Mark]) -> Marks:
     more += max(0, len(newest) - NEWEST)
     told = "\n".join(f"{mark.source} {mark.where}" for mark in new)
     digest = hashlib.sha256(f"{marks.digest}\n{told}".encode("utf-8", "replace")).hexdigest()[:32]
-    return Marks(tuple(first), tuple(newest[-NEWEST:]), more, marks.count + 1, digest)
+    sources = marks.sources | {mark.source for mark in new}
+    return Marks(tuple(first), tuple(newest[-NEWEST:]), more, marks.count + 1, digest, sources)
 
 
 def merge(one: Marks, other: Marks) -> Marks:
@@ -93,7 +97,13 @@ def merge(one: Marks, other: Marks) -> Marks:
     if not one.count or not other.count:
         return one if one.count else other
     both = add(one, other.named)
-    return Marks(both.first, both.newest, both.more + other.more, one.count + other.count, both.digest)
+    count = one.count + other.count
+    return Marks(both.first, both.newest, both.more + other.more, count, both.digest, one.sources | other.sources)
+
+
+def only_people(marks: Marks) -> bool:
+    """Whether all of it is what people said themselves whom the owner let in."""
+    return marks.sources <= {"person"}
 
 
 def stored(marks: Iterable[Mark]) -> dict[str, Any]:

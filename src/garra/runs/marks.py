@@ -120,14 +120,14 @@ def held(context: ToolContext, view: View, config: Config) -> ToolContext:
     marks = view.now()
     if not marks.count:
         return context
-    programs = context.exec
+    programs, may = context.exec, config.tools.taint.exec
     if isinstance(programs, Commands):
         programs = programs.guarded(
             taint.GUARDED,
-            ask=config.tools.taint.exec == "ask",
+            ask=may == "ask",
             why=(taint.does(("runs",)), *taint.because(marks)),
             covers=taint.covered(context.session_key, "exec", marks),
-            listed=config.tools.taint.exec == "listed",
+            listed=may == "listed" or (may == "confined" and taint.only_people(marks)),
         )
     anywhere = config.tools.taint.fetch == "any"
     return replace(context, marks=marks, exec=programs, seen=(lambda address: True) if anywhere else view.seen)

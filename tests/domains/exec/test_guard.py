@@ -143,6 +143,22 @@ async def test_a_command_on_the_machine_is_asked_about_once_whatever_the_rules_a
         assert (question.covers, question.choices[1]) == ("taint:exec:x", "allow-always")
 
 
+async def test_what_is_allowed_word_for_word_runs_unless_the_owner_wants_to_be_asked(house: House) -> None:
+    person = Person()
+    supervisor = house.supervisor([])
+    supervisor.asker = person
+    policy = Policy("allowlist", "on-miss", None, (Entry("echo", r"^hi$"), Entry("printf")))
+    own = house.commands(supervisor, Settings(host="gateway", policy=policy))
+    why = ("it read https://evil.example/",)
+    marked = own.guarded(GUARDED, ask=False, why=why)
+    assert (await said(marked, "echo hi"), person.asked) == ("hi\n", [])
+    with pytest.raises(ToolFailed, match="the owner said no"):
+        await marked.run(Launch("printf x"), silent)
+    with pytest.raises(ToolFailed, match="the owner said no"):
+        await own.guarded(GUARDED, ask=True, why=why).run(Launch("echo hi"), silent)
+    assert await said(own.guarded(GUARDED, ask=False, why=why, listed=True), "printf x") == "x"
+
+
 @bwrap
 async def test_in_the_sandbox_nobody_is_asked_unless_the_owner_wants_to_be(house: House) -> None:
     person = Person(Answer("allow-once"))

@@ -79,10 +79,29 @@ class Elevated(Section):
     allow_from: dict[str, tuple[str | int, ...]] = Field(default_factory=dict)
 
 
+class LoopDetectors(Section):
+    """One call again and again; two calls that take turns; one that looks how something stands, and nothing moves."""
+
+    generic_repeat: bool = True
+    ping_pong: bool = True
+    known_poll_no_progress: bool = True
+
+
 class LoopDetection(OpenSection):
-    """When a run that calls the same thing again and again is stopped."""
+    """When a run that goes round in circles is told so (`warning_threshold`), and when it is ended
+    (`critical_threshold`), in calls that had the same answer. In a row it is less: `repeat_threshold`, and
+    `failure_threshold` for a call that fails; one more ends the run. `unknown_tool_threshold` calls of tools that do not
+    exist end it, and `max_refusals` calls that a policy or a person refused (0: never).
+    """
 
     enabled: bool = True
+    warning_threshold: int = Field(10, ge=2)
+    critical_threshold: int = Field(20, ge=3)
+    repeat_threshold: int = Field(5, ge=2)
+    failure_threshold: int = Field(3, ge=2)
+    unknown_tool_threshold: int = Field(10, ge=0)
+    max_refusals: int = Field(6, ge=0)
+    detectors: LoopDetectors = part(LoopDetectors)
 
 
 class Taint(Section):
@@ -90,12 +109,12 @@ class Taint(Section):
 
     `mode`: a mark holds as long as the text is in what the model is sent, or for the turn that read it alone, or not at
     all. `exec`: commands in a sandbox without a network run unasked, or those and what the allowlist lets through on
-    the machine, or none. `files`: whose files are from outside, those of people who are no owners, or the owner's too.
+    the machine, or none; a command that the allowlist holds word for word runs in any case but the last. `files`: whose files are from outside, those of people who are no owners, or the owner's too.
     `fetch`: addresses that the conversation has shown are fetched unasked, or any.
     """
 
     mode: Annotated[Literal["on", "turn", "off"], Closed("on")] = "on"
-    exec: Annotated[Literal["confined", "listed", "ask"], Closed("ask")] = "listed"
+    exec: Annotated[Literal["confined", "listed", "ask"], Closed("ask")] = "confined"
     files: Annotated[Literal["others", "all"], Closed("all")] = "others"
     fetch: Annotated[Literal["seen", "any"], Closed("seen")] = "seen"
 

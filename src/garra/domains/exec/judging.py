@@ -48,7 +48,7 @@ async def settle(errand: Errand) -> Settled:
     match execjudge.judge(seen.command, seen.case):
         case Deny(reason):
             raise _refused(reason)
-        case Allow(steps) if not errand.why or _is_listed(errand, seen):
+        case Allow(steps) as allowed if not errand.why or _is_listed(errand, seen, allowed):
             return await asyncio.to_thread(_settled, seen, steps, shut_in=errand.shut_in)
         case judged:
             ask = judged if isinstance(judged, Ask) else _marked(judged)
@@ -71,9 +71,10 @@ def _refused(reason: str) -> ToolFailed:
     return ToolFailed(f"No command was run: {reason}.", details={"kind": "denied", "reason": reason})
 
 
-def _is_listed(errand: Errand, seen: Seen) -> bool:
-    """Whether an entry of the allowlist lets it through, and the owner wants that to count in any turn."""
-    return errand.ground.settings.listed and seen.case.policy.security == "allowlist"
+def _is_listed(errand: Errand, seen: Seen, allowed: Allow) -> bool:
+    """Whether the allowlist lets it through in any turn: it holds the command word for word, or the owner wants it so."""
+    settings = errand.ground.settings
+    return (allowed.exact and not settings.asks) or (settings.listed and seen.case.policy.security == "allowlist")
 
 
 def _marked(allowed: Allow) -> Ask:
