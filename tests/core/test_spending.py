@@ -67,6 +67,8 @@ def test_money_counts_as_tokens_do() -> None:
     assert "(1,000 of 10,000 tokens, $2.50 of $2.00, 1 call without a known price not counted)" in line
     assert line.endswith("garra config set budget.day.maxCostUsd NUMBER")
     assert "3 calls without" in near(both, Used(1, 1.0, unpriced=3))
+    assert "($1.00 of $2.00)" not in near(cap(0, 2.0), Used(1, 1.0))
+    assert near(cap(0, 2.0), Used(1, 1.0)).endswith("is used: $1.00 of $2.00 (budget.day).")
 
 
 @pytest.mark.parametrize(
@@ -99,6 +101,7 @@ SPANS: tuple[Span, ...] = ("run", "month", "total")
 def test_what_was_used_adds_up_and_a_price_that_nobody_knows_is_none() -> None:
     usage = Usage(10, 5, 3, 2, 0.25)
     assert used(usage, priced=True) + used(usage, priced=False) == Used(40, 0.25, 1)
+    assert Used(40, 0.5, 1) - Used(30, 0.25, 1) == Used(10, 0.25, 0)
 
 
 def test_small_sums_have_more_digits() -> None:

@@ -94,6 +94,7 @@ class FailureKind(StrEnum):
     NO_KEY = "missing_key"
     CANCELLED = "cancelled"
     TOOL_LOOP = "tool_loop"
+    BUDGET = "budget"
     UNKNOWN = "unknown"
 
 

@@ -44,6 +44,9 @@ class Used:
     def __add__(self, other: Used) -> Used:
         return Used(self.tokens + other.tokens, self.cost + other.cost, self.unpriced + other.unpriced)
 
+    def __sub__(self, other: Used) -> Used:
+        return Used(self.tokens - other.tokens, self.cost - other.cost, self.unpriced - other.unpriced)
+
 
 def used(usage: Usage, *, priced: bool) -> Used:
     return Used(usage.total, usage.cost if priced else 0.0, 0 if priced else 1)
@@ -139,7 +142,9 @@ def _figures(cap: Cap, spent: Used) -> str:
     if cap.cost:
         parts.append(f"{dollars(spent.cost)} of {dollars(cap.cost)}")
         if spent.unpriced:
-            parts.append(f"{spent.unpriced:,} call{'s' if spent.unpriced > 1 else ''} without a known price not counted")
+            parts.append(
+                f"{spent.unpriced:,} call{'s' if spent.unpriced > 1 else ''} without a known price not counted"
+            )
     return ", ".join(parts)
 
 
@@ -161,7 +166,7 @@ def _whom(account: Account) -> str:
             return f"this conversation{over_time}"
         case "sender":
             return f"{account.id or 'the owner at the screen'}{over_time}"
-        case "agent" | "job":
+        case _:
             return f"the {account.scope} {account.id}{over_time}"
 
 
@@ -174,5 +179,5 @@ def _until(account: Account, zone: str) -> str:
             return f"It is free again when {account.period} is over{place}"
         case "month":
             return f"It is free again when the month {account.period} is over{place}"
-        case "total":
+        case _:
             return "It stays so until it is raised"

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from garra.core.events import StreamEvent
 from garra.core.messages import Assistant, Message
+from garra.core.spending import Payer
 from garra.core.thinking import Level as Level  # plugins see the sdk alone
 from garra.core.value import frozen
 from garra.sdk.ports import DIRECT, Via
@@ -73,7 +74,7 @@ class ModelRequest:
 
     `messages` are already valid for the target: each call has its result, nothing opaque from another model.
     Three timers, in seconds: until there is a connection, until the first sign of an answer (the connection counts),
-    between two signs.
+    between two signs. `payer` is to whose account the call goes; no family looks at it.
     """
 
     model: Model
@@ -88,6 +89,7 @@ class ModelRequest:
     timeout_connect_s: float = 10.0
     timeout_first_s: float = 120.0
     timeout_between_s: float = 60.0
+    payer: Payer | None = None
 
 
 class EventStream(Protocol):

@@ -86,7 +86,10 @@ class HumanDelay(OpenSection):
 
 
 class Common(OpenSection):
-    """What both the defaults and a single agent may set; `None` and empty mean: as the next wider scope says."""
+    """What both the defaults and a single agent may set; `None` and empty mean: as the next wider scope says.
+
+    `max_turns` answers of the model and `max_tool_calls` end a run (200 and 1,000 where nothing is said; 0: no limit).
+    """
 
     workspace: str = ""
     cwd: str = ""
@@ -104,6 +107,8 @@ class Common(OpenSection):
     heartbeat: Heartbeat | None = None
     subagents: Subagents = part(Subagents)
     sandbox: Sandbox = part(Sandbox)
+    max_turns: int | None = Field(None, ge=0)
+    max_tool_calls: int | None = Field(None, ge=0)
     human_delay: HumanDelay | None = None
 
 

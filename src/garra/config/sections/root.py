@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from garra.config.sections.agents import Agents
+from garra.config.sections.budget import Budget
 from garra.config.sections.channels import Channel
 from garra.config.sections.fields import OpenSection, SecretText, Section, part
 from garra.config.sections.gateway import Gateway
@@ -70,6 +71,7 @@ class Config(Section):
     skills: Skills = part(Skills)
     mcp: Mcp = part(Mcp)
     cron: Cron = part(Cron)
+    budget: Budget = part(Budget)
     hooks: Hooks = part(Hooks)
     commands: dict[str, Any] = Field(default_factory=dict)
     approvals: dict[str, Any] = Field(default_factory=dict)
