@@ -16,6 +16,8 @@ from garra.core.programs import PROFILES, USUAL, Profile, can_do_anything, custo
         "lua5.4", "php8.2", "gcc-12", "x86_64-linux-gnu-gcc-12", "clang-15", "/usr/bin/python3", "node.exe", "Python3",
         "pwsh", "powershell.exe", "git-upload-pack", "time", "timeout", "nohup", "make", "docker", "curl", "vim.tiny",
         "mawk", "gawk-5.1", "npm", "pip3", "uv", "systemd-run", "parallel", "script", "watch", "less", "garra",
+        "systemd-cat", "systemd-inhibit", "dbus-run-session", "busctl", "uclampset", "sotruss", "scriptlive", "msgexec",
+        "prove", "pydoc3.11", "lli-14", "jar", "chromium", "gdbtui", "zless", "groff", "rpcgen", "pg_virtualenv",
     ],
 )  # fmt: skip
 def test_they_are_known_by_any_name(name: str) -> None:

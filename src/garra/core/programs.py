@@ -34,11 +34,23 @@ _WRAPPERS = """
     rsync rclone telnet ftp lftp tftp nc ncat netcat socat curl wget wget2 aria2c axel http https xh tmux screen
     byobu zellij dtach abduco reptyr strace ltrace ptrace perf gdb lldb valgrind rr bpftrace dtrace ld ld.so
     ld-linux ldd ip tcpdump tshark nmap openvpn dhclient ifup pppd logsave logger mail mailx sendmail mutt
+    systemd-cat systemd-inhibit systemd-socket-activate systemd-stdio-bridge systemd-nspawn systemd-ask-password
+    systemd-tmpfiles systemd-sysusers systemd-repart busctl dbus-run-session dbus-launch dbus-send dbus-daemon
+    dbus-update-activation-environment gdbus gapplication pkcon uclampset rtcwake switch_root pivot_root not sotruss
+    memusage catchsegv heaptrack heaptrack_print callgrind_annotate gcore gdbtui vgdb scriptlive msgexec msgfilter
+    prove perldoc perlbug perlthanks perlivp corelist cpan instmodsh pydoc pdb pygettext lli opt bugpoint llvm-reduce
+    llvm-jitlink jdb jhsdb jpackage jlink jar jcmd rpcgen pg_ctl pg_virtualenv postgres pgbench initdb doveadm debconf
+    ucf ssh-copy-id chromium chrome google-chrome chromium-browser firefox sensible-browser x-www-browser www-browser
+    gnome-www-browser run-mailcap xdg-email xdg-desktop-menu xdg-mime xmessage gcloud gsutil aws az scalar
+    groff troff pic grog soelim nroff mandb catman rmail postmap postalias postfix telinit init getty
+    agetty login sulogin in.telnetd inetd xinetd tcpsvd udpsvd chpst softlimit envdir envuidgid setuidgid setlock
+    s6-setsid s6-env execlineb runsv runsvdir svc sem dsh pssh clush pdsh rlwrap rlfe
 """
 _EDITORS = """
     vi vim nvim view vimdiff rvim ex ed red emacs emacsclient nano pico rnano joe jed mcedit mc micro hx helix kak
     code less more most man info pg lesspipe bat batcat delta git-delta w3m lynx links elinks visudo vipw vigr
-    sensible-editor sensible-pager select-editor editor pager
+    sensible-editor sensible-pager select-editor editor pager vimtutor zless zmore bzless bzmore xzless xzmore lzless
+    lzmore zstdless
 """
 _BUILDERS = """
     make gmake bmake nmake cmake ctest ninja samu meson bazel buck2 scons waf gradle gradlew mvn mvnw ant sbt lein
@@ -58,6 +70,7 @@ _WRITERS = """
     openssl gpg gpg2 age ssh-keygen ssh-add ssh-agent keytool security pass op base32hex xmllint xsltproc yq dasel
     jo sponge vipe crudini augtool uuencode uudecode iptables nft ufw firewall-cmd sysctl modprobe insmod rmmod
     useradd usermod userdel passwd chpasswd groupadd hostnamectl timedatectl localectl update-alternatives ldconfig
+    gzexe bzexe znew zforce ptar ptargrep gpgtar splain luac tic captoinfo infotocap uconv zic wall write
     reboot shutdown halt poweroff kill pkill killall garra openclaw clawdbot
 """
 NEVER: Final = frozenset(" ".join((_SHELLS, _INTERPRETERS, _WRAPPERS, _EDITORS, _BUILDERS, _WRITERS)).split())
