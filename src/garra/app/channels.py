@@ -93,7 +93,11 @@ class Channels:
         self._house, self._hide = house, hide
         self._credentials: tuple[str, ...] = ()
         db, clock, spawn = house.db, house.clock, house.spawn
-        self.inbox, self.outbox, timeline = Inbox(db, clock), Outbox(db, clock), Timeline(db, clock)
+        self.inbox, self.outbox, timeline = (
+            Inbox(db, clock),
+            Outbox(db, clock, house.discretion.now),
+            Timeline(db, clock),
+        )
         self._ledger = Ledger(db, self.inbox, self.outbox, timeline)
         self._media = MediaRoot(house.paths.media, clock)
         self._ears = hearing.ears(house)
@@ -255,6 +259,7 @@ class Channels:
         found = await asyncio.to_thread(accounts.configured, plugins, house.live.snapshot, house.env)
         self._credentials, self._blots = accounts.secrets(found), (None, str)
         self._hide(self._credentials)
+        house.discretion.also(self._credentials)
         await asyncio.to_thread(accounts.furnish, house.paths, plugins, found)
         await self._arrivals.expect(plugins, found)
         return [*found, webchat.SETUP]

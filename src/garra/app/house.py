@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from garra.app import approvals, commands, egress, kin, logbook, web
+from garra.app.discretion import Discretion
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
@@ -140,7 +141,7 @@ class House:
     calls: _Calls
     approvals: Approvals
     subagents: Subagents
-    notices: list[str] = field(default_factory=list)
+    discretion: Discretion
 
 
 def new_id() -> str:
@@ -176,13 +177,13 @@ class _Building:
     ) -> None:
         self.paths, self.env, self.options, self.stack = paths, env, options, stack
         self.live, self.db, self.spawn = found.live, found.db, found.spawn
-        self.clock = SystemClock()
+        self.clock, self.discretion = SystemClock(), Discretion(found.live)
         self.news = News()
         self.calls = _Calls()
 
     async def stores(self) -> None:
         await self.db.open()
-        self.sessions = Sessions(self.db, self.paths.agents, self.clock, new_id)
+        self.sessions = Sessions(self.db, self.paths.agents, self.clock, new_id, blots=self.discretion.now)
         await self.sessions.open()
         self.stack.push_async_callback(self.sessions.close)
         asking = approvals.Asking(
@@ -210,7 +211,7 @@ class _Building:
     async def find_models(self) -> None:
         live = self.live
         providers = await asyncio.to_thread(_providers, self.plugins)
-        ports = ModelPorts(self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock)
+        ports = ModelPorts(self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock, self.discretion.now)
         self.models = Models(lambda: live.config, ports, providers)
         self.reviewer = Reviewer(self.models, lambda: live.config, self.clock)
 
@@ -223,6 +224,7 @@ class _Building:
             lambda: tools.now,
             lambda scope: [*rights.layers(live.config, self.subagents.scope(scope)), self.reach.door.switches()],
             self.clock, gate=gate, searching=lambda scope: rights.searching(live.config, scope),
+            blots=self.discretion.now,
         )  # fmt: skip
         self.supervisor = Supervisor(
             self.programs,
@@ -245,7 +247,7 @@ class _Building:
         parts = Parts(
             self.paths, self.env, self.live, self.clock, self.sessions, self.models, self.pipeline, self.supervisor,
             prompts, self.news, lambda errand: Door(errand, self.calls.ask), self.options.workspace,
-            lambda key, run_id: kin.family(self.subagents, key, run_id),
+            lambda key, run_id: kin.family(self.subagents, key, run_id), self.discretion.now,
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)
@@ -260,7 +262,7 @@ class _Building:
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
             self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
-            self.approvals, self.subagents,
+            self.approvals, self.subagents, self.discretion,
         )  # fmt: skip
 
 

@@ -147,6 +147,7 @@ class _Resident:
             found, gateway, opening = await self._listen(live, way_in, sockets)
         options = Options(found=found, step=trace.step)
         house = self.house = await self.stack.enter_async_context(opened(self.paths, self.env, options))
+        gateway.hub.clean = house.discretion.clean
         await self._furnish(live.config)
         with trace.step("methods"):
             await gateway.devices.load()
@@ -313,7 +314,7 @@ class _Resident:
 
     def _greet(self, host: Host, house: House, gateway: Gateway, registry: Registry) -> None:
         known = Known(__version__, gateway.me.instance_id, registry.advertised, EMITTED)
-        dispatch = Dispatcher(registry, host, house.spawn, lambda: gateway.ready)
+        dispatch = Dispatcher(registry, host, house.spawn, lambda: gateway.ready, clean=house.discretion.clean)
         gateway.open(dispatch, Greeting(known, lambda: self._now(host, gateway)))
 
     def _now(self, host: Host, gateway: Gateway) -> Now:

@@ -108,7 +108,7 @@ class Live:
 
     def _read(self) -> tuple[Seen, Snapshot]:
         seen = self._look()  # before the file is read: an edit meanwhile is then seen the next time
-        found = load(self.paths, self.env)
+        found = load(self.paths, self.env, self._snapshot.secrets)
         with suppress(OSError):
             keep(self.paths, found)
         return seen, found
@@ -136,7 +136,14 @@ class Live:
 
 def _serving(broken: Snapshot, old: Snapshot) -> Snapshot:
     """The broken file's snapshot, with what served before (its variables too) and the files to watch."""
-    return replace(broken, config=old.config, env=old.env, source=old.source, included=broken.included or old.included)
+    return replace(
+        broken,
+        config=old.config,
+        env=old.env,
+        secrets=old.secrets,
+        source=old.source,
+        included=broken.included or old.included,
+    )
 
 
 def _why(snapshot: Snapshot) -> str:

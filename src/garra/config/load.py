@@ -10,6 +10,7 @@ from typing import Any, Literal
 from garra.config import source
 from garra.config.issue import Issue
 from garra.config.paths import Paths
+from garra.config.references import Kept
 from garra.config.sections import Config
 from garra.config.source import Source, digest, read
 from garra.config.validate import check
@@ -31,7 +32,7 @@ class Snapshot:
     (`source` says which). `raw` is the file's text and `hash` its SHA-256 in hex, also when the file is broken;
     `parsed` is the file as written, `merged` after includes, `resolved` in today's words and after variables too;
     `included` names the further files that were read (`files` their texts); `env` holds the process's variables with
-    those of `.env` and `env.vars` beneath.
+    those of `.env` and `env.vars` beneath; `secrets` what its references were fetched as, and what the store holds.
     """
 
     config: Config
@@ -48,16 +49,24 @@ class Snapshot:
     included: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     env: Environment = field(default_factory=lambda: Environment({}))
+    secrets: Kept = field(default_factory=dict)
 
 
-def load(paths: Paths, env: Mapping[str, str]) -> Snapshot:
-    """Read the configuration. Never raises for bad content: then the last good one serves, and `issues` say why."""
+def load(paths: Paths, env: Mapping[str, str], former: Kept | None = None) -> Snapshot:
+    """Read the configuration. Never raises for bad content: then the last good one serves, and `issues` say why.
+
+    A reference to a secret that cannot be fetched now is what `former` (`Snapshot.secrets`) says it was.
+    """
     environment = env if isinstance(env, Environment) else Environment(env)
-    found = snapshot_of(read(paths, environment))
+    found = snapshot_of(read(paths, environment, former=former))
     if found.valid:
         return found
-    good = last_good(paths, environment)
-    return replace(found, config=good.config, env=good.env, source="last-good") if good is not None else found
+    good = last_good(paths, environment, former)
+    return (
+        replace(found, config=good.config, env=good.env, secrets=good.secrets, source="last-good")
+        if good is not None
+        else found
+    )
 
 
 def snapshot_of(text: Source) -> Snapshot:
@@ -81,6 +90,7 @@ def snapshot_of(text: Source) -> Snapshot:
         included=tuple(text.files),
         files=text.files,
         env=text.env,
+        secrets=text.secrets,
     )
 
 
@@ -98,9 +108,9 @@ def _placed(text: Source, issues: tuple[Issue, ...]) -> tuple[Issue, ...]:
     )
 
 
-def last_good(paths: Paths, env: Environment) -> Snapshot | None:
+def last_good(paths: Paths, env: Environment, former: Kept | None = None) -> Snapshot | None:
     """The last configuration that was valid, with the includes of that time; None when there is none to be had."""
-    kept = source.last_good(paths, env)
+    kept = source.last_good(paths, env, former=former)
     found = snapshot_of(kept) if kept is not None else None
     return found if found is not None and found.valid else None
 

@@ -67,6 +67,11 @@ class Paths:
         return self.state / "gateway.sock"
 
     @property
+    def secrets(self) -> Path:
+        """The store of `garra secrets`."""
+        return self.state / "secrets.json"
+
+    @property
     def last_good(self) -> Path:
         """The last configuration that was valid; written by us alone."""
         return self.state / f"{self.config_file.name}.last-good"

@@ -21,8 +21,8 @@ def peek(paths: Paths, env: Mapping[str, str]) -> dict[str, Any]:
 def look(paths: Paths, env: Mapping[str, str]) -> tuple[dict[str, Any], str]:
     """What `peek` gives, and in one line what is wrong with the file; empty when it can be read."""
     environment = env if isinstance(env, Environment) else Environment(env)
-    found = source.read(paths, environment)
+    found = source.read(paths, environment, deep=False)
     if not found.issues:
         return found.resolved, ""
-    kept = source.last_good(paths, environment)
+    kept = source.last_good(paths, environment, deep=False)
     return {} if kept is None or kept.issues else kept.resolved, str(found.issues[0])

@@ -13,6 +13,7 @@ from garra.config import include, variables
 from garra.config.issue import Issue
 from garra.config.migrate import migrate
 from garra.config.paths import Paths
+from garra.config.references import Kept, References
 from garra.config.variables import Missing
 from garra.core.errors import Unavailable
 from garra.io.env import Environment
@@ -36,6 +37,7 @@ class Source:
     notes: tuple[Issue, ...] = ()
     issues: tuple[Issue, ...] = ()
     env: Environment = field(default_factory=lambda: Environment({}))
+    secrets: Kept = field(default_factory=dict)
 
 
 def digest(raw: str) -> str:
@@ -43,21 +45,22 @@ def digest(raw: str) -> str:
     return hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read(paths: Paths, env: Environment) -> Source:
-    """The configuration file as it is now."""
+def read(paths: Paths, env: Environment, *, former: Kept | None = None, deep: bool = True) -> Source:
+    """The configuration file as it is now; `former` and `deep` are those of `References`."""
     try:
         raw = atomic.read(paths.config_file)
     except FileNotFoundError:
         return Source("", exists=False, env=_environment(paths, env, {}))
     except Unavailable as fault:
         return Source("", exists=True, issues=(Issue("", fault.message),), env=env)
-    return interpret(raw, paths, env)
+    return interpret(raw, paths, env, former=former, deep=deep)
 
 
-def last_good(paths: Paths, env: Environment) -> Source | None:
+def last_good(paths: Paths, env: Environment, *, former: Kept | None = None, deep: bool = True) -> Source | None:
     """The last text that was valid, with the includes of that time; None when there is none to be had."""
     try:
-        return interpret(atomic.read(paths.last_good), paths, env, kept=kept_files(paths))
+        text = atomic.read(paths.last_good)
+        return interpret(text, paths, env, kept=kept_files(paths), former=former, deep=deep)
     except (FileNotFoundError, Unavailable):
         return None
 
@@ -76,7 +79,15 @@ def includes(paths: Paths) -> FilePath:
     return paths.last_good.with_name(paths.last_good.name + ".includes")
 
 
-def interpret(raw: str, paths: Paths, env: Environment, kept: Mapping[str, str] | None = None) -> Source:
+def interpret(
+    raw: str,
+    paths: Paths,
+    env: Environment,
+    kept: Mapping[str, str] | None = None,
+    *,
+    former: Kept | None = None,
+    deep: bool = True,
+) -> Source:
     """What a text would come to in the configuration file's place; `kept` replaces included files' texts."""
     if not raw.strip():  # a truncated file, not a wish: whoever wants the defaults writes {} or removes it
         return Source(raw, exists=True, issues=(Issue("", "the file is empty; an empty configuration is {}"),), env=env)
@@ -91,7 +102,8 @@ def interpret(raw: str, paths: Paths, env: Environment, kept: Mapping[str, str] 
         return Source(raw, exists=True, issues=(Issue("", "the included file must hold one object: { … }"),), env=env)
     whole = _environment(paths, env, included.tree)
     today = migrate(included.tree)
-    found = variables.substitute(today.tree, whole, _reference(paths, whole, included.tree))
+    references = References(paths, whole, today.tree, former=former, deep=deep)
+    found = variables.substitute(today.tree, whole, references.look)
     return Source(
         raw,
         exists=True,
@@ -100,9 +112,10 @@ def interpret(raw: str, paths: Paths, env: Environment, kept: Mapping[str, str] 
         resolved=found.tree,
         files=included.files,
         missing=tuple(found.missing),
-        notes=today.notes,
+        notes=(*today.notes, *(Issue("secrets", line) for line in references.stale)),
         issues=tuple(included.issues),
         env=whole,
+        secrets=references.secrets(),
     )
 
 
@@ -117,34 +130,3 @@ def _environment(paths: Paths, env: Environment, tree: Any) -> Environment:
     except (FileNotFoundError, Unavailable):
         text = ""
     return env.beneath(variables.dotenv(text)).beneath(variables.inline(tree))
-
-
-def _reference(paths: Paths, env: Environment, tree: Any) -> variables.Reference:
-    """Looks secrets up: from the environment, or from a file that `secrets.providers` names."""
-    section = tree.get("secrets")
-    providers = section.get("providers") if isinstance(section, dict) else None
-
-    def look(source: str, provider: str, name: str) -> str | None:
-        if source == "env":
-            return env.get(name)
-        chosen = providers.get(provider) if isinstance(providers, dict) else None
-        if source == "file" and isinstance(chosen, dict) and isinstance(chosen.get("path"), str):
-            return _from_file(paths.expand(chosen["path"]), chosen.get("mode", "json"), name)
-        return None
-
-    return look
-
-
-def _from_file(path: FilePath, mode: Any, name: str) -> str | None:
-    """A secret from a file: the whole text, or what a JSON pointer such as `/openai/apiKey` finds."""
-    try:
-        text = atomic.read(path, 1 << 20)
-        if mode == "singleValue":
-            return text.strip()
-        value = include.decode(text)
-    except (FileNotFoundError, Unavailable, include.Unreadable):
-        return None
-    for part in name.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else None

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from garra.core.dotted import Path
+from garra.core.errors import NotFound
 
 _USE = re.compile(r"\$(\$?)\{([A-Z_][A-Z0-9_]*)\}")
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 SOURCES = ("env", "file", "exec", "store")
 
-Reference = Callable[[str, str, str], str | None]
-"""(source, provider, id) to the secret; None when it cannot be had."""
+Reference = Callable[[str, str, str], str]
+"""(source, provider or nothing, id) to the secret. Raises NotFound with a line when it cannot be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,11 @@ def substitute(tree: Any, env: Mapping[str, str], reference: Reference) -> Subst
         return _filled(value, at) if isinstance(value, str) and "${" in value else value
 
     def _referred(value: dict[str, Any], at: Path) -> str:
-        source, name = str(value["source"]), str(value["id"])
-        found = reference(source, str(value.get("provider", "default")), name)
-        if not found:
-            what = f'Missing env var "{name}"' if source == "env" else f'No secret "{name}" from source "{source}"'
-            result.missing.append(Missing(at, what))
-        return found or ""
+        try:
+            return reference(str(value["source"]), str(value.get("provider") or ""), str(value["id"]))
+        except NotFound as fault:
+            result.missing.append(Missing(at, fault.message))
+            return ""
 
     def _filled(text: str, at: Path) -> str:
         lacking = [name for escaped, name in _USE.findall(text) if not escaped and not env.get(name)]

@@ -81,6 +81,7 @@ def snapshot(paths: Paths, found: Snapshot) -> dict[str, Any]:
 def known_secrets(found: Snapshot) -> tuple[str, ...]:
     """Every secret that this configuration and its environment hold, to be kept out of logs and answers."""
     secrets = {value for name, value in found.env.items() if sensitive(name)}
+    secrets.update(secret.reveal() for secret in found.secrets.values())
 
     def walk(value: Any, shown: Any) -> None:
         if isinstance(value, dict) and isinstance(shown, dict) and not is_reference(shown):

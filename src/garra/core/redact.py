@@ -24,7 +24,7 @@ _SHAPES = re.compile(
     re.S,
 )
 _KEYS = re.compile(
-    r"(?:token|password|passwd|passphrase|secret|api_?-?key|private_?-?key|signing_?-?key|credentials?|authorization"
+    r"(?:token|password|passwd|passphrase|secret|api_?-?key|private_?-?key|access_?-?key|signing_?-?key|credentials?|authorization"
     r"|cookie|webhook_?url|service_?account)$",
     re.I,
 )

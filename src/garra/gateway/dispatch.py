@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from garra.core import frames
 from garra.core.errors import GarraError, Unavailable, UserError
 from garra.core.frames import Request, reword
 from garra.gateway.method import Caller, Method, Registry, Reply
@@ -22,12 +23,25 @@ IN_FLIGHT: Final = 1_024
 
 RETRY_MS: Final = 1_000
 
+WORDS: Final = ("agent", "chat.", "logs.", "messages.", "sessions.")
+"""The methods whose answers are what people, models and programs said: no secret that is known gets out with them."""
+
 
 class Dispatcher:
-    """Carries out requests on a host. `ready` says whether methods that need the whole house may run."""
+    """Carries out requests on a host. `ready` says whether methods that need the whole house may run; `clean` keeps the
+    secrets that are known out of JSON.
+    """
 
-    def __init__(self, registry: Registry, host: Any, spawn: Spawn, ready: Callable[[], bool]) -> None:
-        self.registry = registry
+    def __init__(
+        self,
+        registry: Registry,
+        host: Any,
+        spawn: Spawn,
+        ready: Callable[[], bool],
+        *,
+        clean: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        self.registry, self._clean = registry, clean
         self._host = host
         self._spawn = spawn
         self._ready = ready
@@ -67,7 +81,10 @@ class Dispatcher:
         if isinstance(result, Reply) and result.error is not None:
             peer.fail(request.id, result.error, result.payload)
         else:
-            peer.respond(request.id, result.payload if isinstance(result, Reply) else result)
+            payload = result.payload if isinstance(result, Reply) else result
+            if self._clean is not None and request.method.startswith(WORDS):
+                payload = msgspec.Raw(self._clean(frames.encode(payload)))
+            peer.respond(request.id, payload)
 
     def _params(self, row: Method, request: Request) -> Any:
         raw = bytes(request.params) or b"{}"

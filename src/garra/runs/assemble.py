@@ -15,6 +15,7 @@ from garra.config.live import Live
 from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.core import thinking, toolsearch
+from garra.core.blots import NONE, Blots
 from garra.core.budget import FILE_CHARS, TOTAL_CHARS, Document
 from garra.core.errors import NotFound, UserError
 from garra.core.ids import AgentId, RunId, SessionKey
@@ -69,6 +70,7 @@ class Parts:
     grants: Callable[[Errand], Grants]
     workspace: Path | None = None
     family: Callable[[SessionKey, RunId], Family | None] = lambda _key, _run: None
+    blots: Callable[[], Blots] = lambda: NONE
 
 
 @dataclass(slots=True)
@@ -87,10 +89,13 @@ class Assembler:
 
     parts: Parts
     _places: dict[tuple[str, str], _Place] = field(default_factory=dict)
-    _histories: Histories = field(default_factory=Histories)
+    _histories: Histories = field(init=False)
     _readings: Readings = field(default_factory=Readings)
     _zones: dict[str, tzinfo] = field(default_factory=dict)
     _seats: dict[str, Root] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._histories = Histories(self.parts.blots)
 
     def folder(self, agent_id: str) -> Path:
         """The workspace of an agent."""
@@ -118,17 +123,18 @@ class Assembler:
         await watch.begin(session)
         thinking = self._thinking(run, session, config)
 
-        asked = [models[0]]
+        blots, asked = parts.blots(), [models[0]]
+        system, tail = blots.text(built.system), blots.text(built.tail)
 
         def ask(model: Model, messages: Messages) -> EventStream:
             asked[0] = model
             return parts.models.stream(
                 ModelRequest(
                     model,
-                    built.system,
+                    system,
                     history.request(messages, model),
                     offered[model.ref],
-                    tail=built.tail,
+                    tail=tail,
                     thinking=thinking if model.reasoning else "off",
                     session=run.session_id,
                 )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import weakref
+from collections.abc import Callable
 from datetime import tzinfo
 
 from garra.core import requests
+from garra.core.blots import NONE, Blots
 from garra.core.messages import Message
 from garra.domains.context.stamps import Stamps
 from garra.sdk.model import Model
+from garra.sdk.written import Messages, shared
 
 TARGETS = 4
 """For how many models of one session the checked history is kept."""
@@ -18,11 +21,32 @@ SLICE = 125
 """So many messages are looked at before others have their turn."""
 
 
+class Quiet:
+    """A history without the secrets that are known now. The same messages are the same objects again."""
+
+    def __init__(self, blots: Callable[[], Blots]) -> None:
+        self._find, self._blots = blots, NONE
+        self._plain: Messages = ()
+        self._clean: Messages = ()
+
+    def apply(self, messages: Messages) -> Messages:
+        """Where the history begins with the one before, only what is new costs work, until a secret is new."""
+        blots = self._find()
+        if blots is not self._blots:
+            self._blots, self._plain, self._clean = blots, (), ()
+        if not blots:
+            return messages
+        known = shared(messages, self._plain)
+        self._plain, self._clean = messages, (*self._clean[:known], *map(blots.message, messages[known:]))
+        return self._clean
+
+
 class History:
     """One session's history. The same messages always give the same request, byte for byte."""
 
-    def __init__(self, zone: tzinfo) -> None:
+    def __init__(self, zone: tzinfo, blots: Callable[[], Blots]) -> None:
         self._stamps = Stamps(zone)
+        self._quiet = Quiet(blots)
         self._known = 0
         self._checked: dict[tuple[str, str, str], requests.Request] = {}
 
@@ -30,7 +54,7 @@ class History:
         """`messages` as `model` accepts them."""
         name = (model.provider, model.id, model.api)
         self._known = len(messages)
-        checked = requests.extend(self._checked.pop(name, None), self._stamps.apply(messages), model)
+        checked = requests.extend(self._checked.pop(name, None), self._stamps.apply(self._quiet.apply(messages)), model)
         self._checked[name] = checked
         if len(self._checked) > TARGETS:
             self._checked.pop(next(iter(self._checked)))
@@ -46,11 +70,12 @@ class History:
 class Histories:
     """The histories of the open transcripts; one is forgotten with its transcript."""
 
-    def __init__(self) -> None:
+    def __init__(self, blots: Callable[[], Blots] = lambda: NONE) -> None:
+        self._blots = blots
         self._kept: weakref.WeakKeyDictionary[object, tuple[tzinfo, History]] = weakref.WeakKeyDictionary()
 
     def of(self, transcript: object, zone: tzinfo) -> History:
         found = self._kept.get(transcript)
         if found is None or found[0] is not zone:
-            found = self._kept[transcript] = (zone, History(zone))
+            found = self._kept[transcript] = (zone, History(zone, self._blots))
         return found[1]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from garra.core.blots import Blots
 from garra.core.chunking import chunks
 from garra.core.spool import OutboxState, Sending
 from garra.core.value import frozen
@@ -53,6 +55,14 @@ class Draft:
 def plain_draft(key: str, address: Address, text: str, *, purpose: str = "reply", reply_to: str = "") -> Draft:
     """A draft of plain text."""
     return Draft(key, address, (Form("plain", text),), reply_to=reply_to, purpose=purpose)
+
+
+def discreet(draft: Draft, blots: Blots) -> Draft:
+    """The same without the secrets that are known in any form."""
+    if not blots:
+        return draft
+    forms = tuple(Form(form.format, blots.text(form.text)) for form in draft.forms)
+    return replace(draft, forms=forms) if forms != draft.forms else draft
 
 
 @frozen

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from garra.core.blots import NONE, Blots
 from garra.core.errors import Conflict, NotFound
 from garra.core.spool import (
     OUTBOX_MOVES,
@@ -22,7 +23,7 @@ from garra.core.spool import (
     resumed,
 )
 from garra.domains.delivery import inbox
-from garra.domains.delivery.draft import COLUMNS, Draft, Form, OutboxRow, divided, read
+from garra.domains.delivery.draft import COLUMNS, Draft, Form, OutboxRow, discreet, divided, read
 from garra.domains.delivery.store import FIELDS, Store, packed
 from garra.domains.delivery.timeline import TOGETHER, passed
 from garra.io.store.db import Connection
@@ -51,9 +52,10 @@ _HALTED: Final = f"SELECT {COLUMNS} FROM outbox WHERE channel=? AND account=? AN
 class Outbox:
     """The kernel puts in, the couriers take out. Every change is committed when the call returns."""
 
-    def __init__(self, db: Store, clock: Clock) -> None:
+    def __init__(self, db: Store, clock: Clock, blots: Callable[[], Blots] = lambda: NONE) -> None:
         self._db = db
         self._clock = clock
+        self._blots = blots
         self._listeners: list[Listener] = []
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -70,9 +72,11 @@ class Outbox:
         self, messages: Sequence[Draft], *, inbox_id: str | None = None, also: Sequence[str] = (), why: str = "answered"
     ) -> list[OutboxRow]:
         """Write `messages` and finish the inbox row they answer (and `also`, when one run answered several): all or
-        nothing, and on the disk when this returns. A key that is there already is left as it is.
+        nothing, and on the disk when this returns. A key that is there already is left as it is. No secret that is
+        known gets in.
         """
-        now = self._clock.now_ms()
+        now, blots = self._clock.now_ms(), self._blots()
+        messages = [discreet(draft, blots) for draft in messages]
         answered = ((inbox_id,) if inbox_id else ()) + tuple(also)
 
         def work(connection: Connection) -> list[OutboxRow]:

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from garra.core import failures
+from garra.core.blots import NONE, Blots
 from garra.core.errors import RunFailed
 from garra.core.events import CallDelta, Done, Failed
-from garra.core.messages import Usage
+from garra.core.messages import Assistant, Usage
 from garra.core.value import frozen
 from garra.domains.models import keys
 from garra.domains.models.catalog import Entry
+from garra.domains.models.discreet import Discreet
 from garra.domains.models.mending import mended
-from garra.sdk.model import Api, Cost, Model, ModelRequest
+from garra.sdk.model import Api, Cost, ModelRequest
 from garra.sdk.ports import Clock, Spawn
 from garra.sdk.stream import Stream
 
@@ -23,14 +25,23 @@ _PAUSE_S = 120.0
 """How long such a one may pause between two signs."""
 
 
+def _uncounted(_request: ModelRequest, _answer: Assistant, _priced: bool) -> None:
+    return None
+
+
 @frozen
 class Ports:
-    """What the registry is handed: where families come from, the environment, time and tasks."""
+    """What the registry is handed: where families come from, the environment, time, tasks, and what is kept secret.
+    `spent` hears of each call that used something: its request, its answer as far as it came, and whether the model's
+    price is known.
+    """
 
     apis: Callable[[str], Api]
     env: Callable[[], Mapping[str, str]]
     spawn: Spawn
     clock: Clock
+    blots: Callable[[], Blots] = lambda: NONE
+    spent: Callable[[ModelRequest, Assistant, bool], None] = _uncounted
 
 
 class Call:
@@ -75,22 +86,33 @@ class Call:
         secret = keys.found(self._entry, self._ports.env()) if self._entry is not None else None
         inner = self._api.stream(request, secret)
         calls: list[CallDelta] = []
+        out = Discreet(self._stream.push, self._ports.blots())
         try:
             async for event in inner:
                 match event:
                     case Failed():
-                        return _without(secret, event)
+                        event = replace(event, message=self._counted(request, event.message))
+                        return _without(secret, out.failed(event))
                     case CallDelta():
                         calls.append(event)
                     case Done():
                         for call in calls:
-                            self._stream.push(call)
-                        self._stream.push(_priced(event, request.model))
+                            out.push(call)
+                        out.push(Done(self._counted(request, event.message)))
                     case _:
-                        self._stream.push(event)
+                        out.push(event)
         finally:
             inner.abort()
         return None
+
+    def _counted(self, request: ModelRequest, answer: Assistant) -> Assistant:
+        """The answer, or what came of it, at the price of the model that was asked."""
+        if not answer.usage.total:
+            return answer
+        model = request.model
+        answer = replace(answer, usage=replace(answer.usage, cost=price(answer.usage, model.cost)))
+        self._ports.spent(request, answer, model.cost != Cost() or model.api == "local")
+        return answer
 
     def _readied(self, request: ModelRequest) -> ModelRequest:
         """With the headers and the patience that the owner set."""
@@ -116,11 +138,6 @@ def _without(secret: str | None, failed: Failed) -> Failed:
     error = failed.message.error and failed.message.error.replace(secret, "[key]")
     told = failed.failure.message.replace(secret, "[key]")
     return Failed(replace(failed.message, error=error), replace(failed.failure, message=told))
-
-
-def _priced(done: Done, model: Model) -> Done:
-    usage = done.message.usage
-    return Done(replace(done.message, usage=replace(usage, cost=price(usage, model.cost))))
 
 
 def price(usage: Usage, cost: Cost) -> float:

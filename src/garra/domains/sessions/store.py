@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from garra.core import keys, taint, transcript
+from garra.core.blots import NONE, Blots
 from garra.core.errors import Conflict, NotFound
 from garra.core.ids import AgentId, SessionId, SessionKey
 from garra.core.messages import Assistant, Message, ToolResult, User
@@ -56,12 +57,14 @@ class Sessions:
         *,
         open_bytes: int = OPEN_BYTES,
         lines: Lines | None = None,
+        blots: Callable[[], Blots] = lambda: NONE,
     ) -> None:
         self._root = root
         self._clock = clock
         self._new_id = new_id
         self._registry = Registry(db, root, clock)
         self._lines = lines or Lines()
+        self._blots = blots
         self._open: Recent[str, Transcript] = Recent(open_bytes)
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
@@ -347,6 +350,7 @@ class Sessions:
             clock=self._clock,
             new_id=self._new_id,
             stored=partial(self._stored, session.key, session.session_id),
+            blots=self._blots,
         )
         opened.messages()
         return opened

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from garra.core import transcript
+from garra.core.blots import NONE, Blots
 from garra.core.errors import NotFound
 from garra.core.ids import SessionId
 from garra.core.messages import Message, ToolCall
@@ -42,6 +43,7 @@ class Transcript:
         clock: Clock,
         new_id: Callable[[], str],
         stored: Stored | None = None,
+        blots: Callable[[], Blots] = lambda: NONE,
     ) -> None:
         self.session_id = session_id
         self.path = path
@@ -53,6 +55,7 @@ class Transcript:
         self._clock = clock
         self._new_id = new_id
         self._stored = stored
+        self._blots = blots
         self._index = {entry.id: entry for entry in loaded.entries}
         self._tip = self.leaf
         self._retired = ""
@@ -108,15 +111,17 @@ class Transcript:
         self._retired = why
 
     async def append(self, message: Message) -> Entry:
-        """Store a message at the end of the active branch.
+        """Store a message at the end of the active branch, without the secrets that are known.
 
         Raises TypeError or ValueError for what cannot be stored and Unavailable when the disk refuses; then nothing is.
         """
+        message = self._blots().message(message)
         entry = transcript.message_entry(message, id_=self._new_id(), parent=self._tip, now_ms=self._clock.now_ms())
         return await self._store(entry, message)
 
     async def note(self, kind: str, body: Mapping[str, Any]) -> Entry:
         """Store an entry that is no message, such as `model_change` or `compaction`. Raises as `append`."""
+        body = self._blots().value(body)
         entry = transcript.entry(kind, body, id_=self._new_id(), parent=self._tip, now_ms=self._clock.now_ms())
         return await self._store(entry, None)
 

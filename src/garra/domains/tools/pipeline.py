@@ -13,6 +13,7 @@ from dataclasses import field, replace
 from typing import Any, Literal
 
 from garra.core import policy, schema, taint, toolsearch
+from garra.core.blots import NONE, Blots
 from garra.core.clip import clip
 from garra.core.errors import BadArguments, GarraError, ToolFailed
 from garra.core.groups import Place
@@ -125,10 +126,11 @@ class Pipeline:
         after: Sequence[After] = (),
         gate: Gate | None = None,
         searching: Callable[[Scope], Searching] = lambda _: DIRECT_ONLY,
+        blots: Callable[[], Blots] = lambda: NONE,
     ) -> None:
         self._catalog, self.layers, self._clock = catalog, layers, clock
         self._before, self._after, self._gate = list(before), list(after), gate
-        self._searching = searching
+        self._searching, self._blots = searching, blots
         self._cut: dict[tuple[int, str], tuple[Tool, ToolSpec]] = {}
         self._decided: OrderedDict[tuple[Layer, ...], _Decided] = OrderedDict()
 
@@ -203,7 +205,14 @@ class Pipeline:
     async def call(
         self, call: ToolCall, context: ToolContext, update: Update, scope: Scope | None = None
     ) -> ToolResult:
-        """Carry out one call. Whatever goes wrong is a result that says so; only cancellation is raised."""
+        """Carry out one call. Whatever goes wrong is a result that says so; only cancellation is raised.
+
+        No secret that is known is in the result, nor in what is shown meanwhile.
+        """
+        result = await self._called(call, context, shown(self._blots(), update), scope)
+        return self._blots().message(result)
+
+    async def _called(self, call: ToolCall, context: ToolContext, update: Update, scope: Scope | None) -> ToolResult:
         scope = scope or Scope(context.agent_id, context.session_key, context.origin)
         try:
             return await self._routed(call, context, update, scope)
@@ -350,6 +359,15 @@ def fitted(tool: Tool, call: ToolCall) -> ToolCall:
         lines = "\n".join(f"- {fault}" for fault in faults[:8])
         raise BadArguments(f"The arguments of {call.name} do not fit:\n{lines}\nCorrect them and call it again.")
     return replace(call, arguments=mended)
+
+
+def shown(blots: Blots, update: Update) -> Update:
+    """`update` without the secrets that are known, nor the beginning of one at the end of a growing text."""
+
+    def tell(text: str) -> None:
+        update(blots.text(text[: len(text) - blots.open(text)]))
+
+    return tell if blots else update
 
 
 def bounded(content: Content) -> Content:
