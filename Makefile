@@ -13,7 +13,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
-CHANNELS := $(wildcard requirements/channels/*.lock)
+EXTRAS := $(wildcard requirements/extras/*.lock)
 
 .PHONY: run help test check unit e2e bench docs new new-words clean
 
@@ -28,8 +28,8 @@ $(VENV)/run.stamp: requirements/run.lock requirements/local.lock pyproject.toml 
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e . >&2
 	@touch $@
 
-$(VENV)/dev.stamp: requirements/dev.lock $(CHANNELS) $(VENV)/run.stamp
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock $(CHANNELS:%=-r %) >&2
+$(VENV)/dev.stamp: requirements/dev.lock $(EXTRAS) $(VENV)/run.stamp
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock $(EXTRAS:%=-r %) >&2
 	@touch $@
 
 run: $(VENV)/run.stamp

@@ -1,12 +1,13 @@
 #!/bin/sh
 # Makes the locks anew, with uv: run.lock, dev.lock, the one of a server that tests play against, and one for each
-# channel that needs packages of others.
-# Those of the channels agree with run.lock and with each other, and hold wheels only, so that nobody needs a compiler.
+# extra: a channel or a tool that needs packages of others. What is pinned already stays as it is, unless it no longer
+# fits; with --upgrade everything becomes the newest.
+# Those of the extras agree with run.lock and with each other, and hold wheels only, so that nobody needs a compiler.
 set -eu
 cd "$(dirname "$0")/.."
 UV=${UV:-uv}
 PYTHON=${PYTHON:-python3}
-FORM="--universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links --no-annotate -q"
+FORM="--universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links --no-annotate -q ${1:-}"
 extras() {
   "$PYTHON" - "$@" <<'READ'
 import sys, tomllib
@@ -22,7 +23,8 @@ echo 'matrix-synapse>=1.163' | "$UV" pip compile - $FORM --only-binary :all: -o 
 names=$(extras)
 all=$(mktemp)
 trap 'rm -f "$all"' EXIT
+grep -hE '^[a-z0-9].*==' requirements/extras/*.lock | sed 's/ *\\$//' | sort -u >"$all"
 extras $names | "$UV" pip compile - $FORM --only-binary :all: -c requirements/dev.lock -o "$all"
 for name in $names; do
-  extras "$name" | "$UV" pip compile - $FORM --only-binary :all: -c "$all" -o "requirements/channels/$name.lock"
+  extras "$name" | "$UV" pip compile - $FORM --only-binary :all: -c "$all" -o "requirements/extras/$name.lock"
 done

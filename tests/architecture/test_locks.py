@@ -12,7 +12,7 @@ from garra.sdk.manifest import parse
 from tests.architecture.caps import ROOT, SOURCE
 
 LOCKS = sorted((ROOT / "requirements").rglob("*.lock"))
-CHANNELS = [path for path in LOCKS if path.parent.name == "channels"]
+EXTRAS = [path for path in LOCKS if path.parent.name == "extras"]
 PIN = re.compile(r"^([a-z0-9][\w.\-]*)==(\S+)", re.M)
 
 
@@ -38,22 +38,25 @@ def pins(lock: Path) -> dict[str, str]:
     return {found[1]: found[2] for found in PIN.finditer(lock.read_text())}
 
 
-@pytest.mark.parametrize("lock", CHANNELS, ids=lambda path: path.name)
-def test_channels_agree_with_what_is_installed_already_and_with_each_other(lock: Path) -> None:
-    for other in (ROOT / "requirements" / "run.lock", ROOT / "requirements" / "dev.lock", *CHANNELS):
+@pytest.mark.parametrize("lock", EXTRAS, ids=lambda path: path.name)
+def test_extras_agree_with_what_is_installed_already_and_with_each_other(lock: Path) -> None:
+    for other in (ROOT / "requirements" / "run.lock", ROOT / "requirements" / "dev.lock", *EXTRAS):
         known = pins(other)
         assert {name: (version, known[name]) for name, version in pins(lock).items() if name in known} == {
             name: (version, version) for name, version in pins(lock).items() if name in known
         }
 
 
-def test_every_channel_that_needs_packages_is_an_extra_with_a_lock() -> None:
+def test_every_extra_has_a_lock() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    locked = {path.stem for path in CHANNELS}
-    assert set(extras) - {"anthropic", "browser", "web"} == locked - {"browser", "web"}  # these are for tools
-    for file in sorted((SOURCE / "builtin" / "channels").glob("*/manifest.toml")):
+    assert set(extras) - {"anthropic"} == {path.stem for path in EXTRAS}, "run requirements/lock.sh"
+
+
+def test_every_plugin_of_ours_that_needs_packages_is_an_extra() -> None:
+    locked = {path.stem for path in EXTRAS}
+    for file in sorted((SOURCE / "builtin").glob("*/*/manifest.toml")):
         manifest = parse(file.name, file.read_text(), str(file))
-        assert bool(manifest.extra) == bool(manifest.imports), file
+        assert bool(manifest.extra) == bool(manifest.imports or manifest.better), file
         assert not manifest.extra or manifest.extra in locked, file
 
 

@@ -67,6 +67,30 @@ def test_a_channel_whose_packages_are_missing_is_told(here: Installation) -> Non
     assert found.where == "channels.parrot"
 
 
+def test_a_tool_whose_packages_are_missing_is_told_unless_it_is_off(here: Installation) -> None:
+    folder = here.paths.extensions / "owl"
+    folder.mkdir(parents=True)
+    (folder / "owl.lock").write_text("owl==1.0 --hash=sha256:00\n")
+    manifest = 'id = "owl"\nkind = "tool"\nname = "Owl"\nmodule = "x:X"\nextra = "owl"\n'
+    (folder / "manifest.toml").write_text(f'{manifest}better = ["no_such_module"]\n')
+    here.write('{"plugins": {"entries": {"owl": {"enabled": true}}}}')
+    (found,) = (each for each in here.found("packages") if "Owl" in each.what)
+    assert (found.level, "run `garra plugins install owl`" in found.what) == ("note", True)
+    (folder / "manifest.toml").write_text(f'{manifest}imports = ["no_such_module"]\n')
+    (found,) = here.faults("packages")
+    assert found.level == "warn"
+    here.write("{}")
+    assert not [each for each in here.found("packages") if "Owl" in each.what]
+
+
+def test_a_browser_that_is_switched_on_and_not_there_is_told(here: Installation) -> None:
+    assert not here.found("browser")
+    here.write('{"browser": {"enabled": true, "executablePath": "/no/such/program"}}')
+    (found,) = here.found("browser")
+    assert found.level == "warn"
+    assert "browser.executablePath /no/such/program is no program" in found.what
+
+
 def test_a_broken_configuration_names_line_and_remedy_and_is_mended(here: Installation) -> None:
     Writer(here.paths, here.env).set("gateway.port", 18_790)
     here.write('{"gateway": {\n  "port": }}')

@@ -115,8 +115,11 @@ def test_it_is_installed_and_a_running_gateway_takes_it_up(tmp_path: Path) -> No
         awaited(lambda: "Polly" in program.run("channels", "status").out, what=lambda: program.run("channels").out)
         assert process.poll() is None
         assert "Traceback" not in (program.home / "gateway.log").read_text()
-    again = program.run("channels", "install", "parrot")
-    assert (again.code, again.out, again.err) == (0, "Parrot has all it needs.\n", "")
+    for kind in ("channels", "plugins"):
+        again = program.run(kind, "install", "parrot")
+        assert (again.code, again.out, again.err) == (0, "Parrot has all it needs.\n", "")
+    nobody = program.run("plugins", "install", "brwser")
+    assert "there is no plugin 'brwser' here; did you mean browser?" in nobody.err
 
 
 def test_installing_alone_is_enough_for_a_running_gateway(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from garra.checks import config, hearing, links, model, packages, plugins, port, sandbox, state
+from garra.checks import browser, config, hearing, links, model, packages, plugins, port, sandbox, state
 from garra.checks.finding import Check, Finding, Ground
 
 CHECKS: tuple[Check, ...] = (
@@ -14,6 +14,7 @@ CHECKS: tuple[Check, ...] = (
     hearing.check,
     plugins.check,
     packages.check,
+    browser.check,
     sandbox.check,
 )
 

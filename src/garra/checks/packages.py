@@ -1,4 +1,4 @@
-"""Is there what the configured channels need of other people's packages."""
+"""Is there what the configured channels and the tools need of other people's packages."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 from garra.checks.finding import Finding, Ground
 from garra.domains.plugins import known, packages
+from garra.domains.web import settings
 
 
 def check(ground: Ground) -> list[Finding]:
-    return list(_faults(ground)) or [Finding("packages", "ok", "the packages of every configured channel are there")]
+    faults = list(_channels(ground))
+    well = [] if faults else [Finding("packages", "ok", "the packages of every configured channel are there")]
+    return [*well, *faults, *_tools(ground)]
 
 
-def _faults(ground: Ground) -> Iterator[Finding]:
+def _channels(ground: Ground) -> Iterator[Finding]:
     config = ground.snapshot.config
     for plugin in known.channels(ground.paths, config):
         for part in plugin.manifest.parts:
@@ -20,3 +23,15 @@ def _faults(ground: Ground) -> Iterator[Finding]:
             off = section is None or section.model_dump().get("enabled") is False
             if not off and (line := packages.needed(plugin)):
                 yield Finding("packages", "bad", line, f"channels.{part.name}")
+
+
+def _tools(ground: Ground) -> Iterator[Finding]:
+    """What a tool lacks that is not switched off: it says so itself when it is called, or does with less."""
+    config = ground.snapshot.config
+    off = settings.switches(config, ground.env, ()).deny
+    for plugin in known.tools(ground.paths, config):
+        if not all(part.name in off for part in plugin.manifest.parts):
+            if line := packages.needed(plugin):
+                yield Finding("packages", "warn", line)
+            elif line := packages.welcome(plugin):
+                yield Finding("packages", "note", line)

@@ -63,8 +63,8 @@ class Manifest:
     command line, whatever its kind. `needs` are the ports the host hands to each part as keyword arguments, shown
     to the owner at install. `settings` is a JSON Schema of the plugin's configuration. `runtime` is `python`, or
     `node` for packages of the original. `imports` are the top-level modules of other people's packages without
-    which its parts cannot serve, `extra` the name under which those packages are installed (`garra channels
-    install`, or `garra[extra]`).
+    which its parts cannot serve, `better` those with which they serve better, `extra` the name under which those
+    packages are installed (`garra plugins install`, or `garra[extra]`).
     """
 
     id: str
@@ -79,6 +79,7 @@ class Manifest:
     order: int = 100
     extra: str = ""
     imports: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
 
 
@@ -122,7 +123,8 @@ def _own(body: Mapping[str, Any], where: str) -> Manifest:
         version=str(body.get("version", "")),
         order=int(body.get("order", 100)),
         extra=_extra(body.get("extra", ""), where),
-        imports=_imports(body.get("imports", []), where),
+        imports=_imports("imports", body.get("imports", []), where),
+        better=_imports("better", body.get("better", []), where),
         commands=_commands(body.get("command", []), where),
     )
 
@@ -164,10 +166,10 @@ def _extra(value: Any, where: str) -> str:
     return str(value)
 
 
-def _imports(value: Any, where: str) -> tuple[str, ...]:
+def _imports(key: str, value: Any, where: str) -> tuple[str, ...]:
     """Names of modules, without dots: looking for one inside a package would run the package."""
     if not isinstance(value, list) or not all(isinstance(name, str) and name.isidentifier() for name in value):
-        raise ManifestInvalid(f'{where}: imports is {value!r}; a list of top-level modules, such as ["nio"]')
+        raise ManifestInvalid(f'{where}: {key} is {value!r}; a list of top-level modules, such as ["nio"]')
     return tuple(value)
 
 

@@ -31,6 +31,14 @@ def test_without_a_lock_the_modules_are_named(tmp_path: Path) -> None:
     assert "provides the modules no_such_module" in packages.needed(plugin(tmp_path, "json", "no_such_module"))
 
 
+def test_what_would_only_do_better_is_told_apart(tmp_path: Path) -> None:
+    owl = Plugin(Manifest("owl", "tool", name="Owl", extra="owl", better=("no_such_module",)), tmp_path, "global")
+    assert packages.needed(owl) == ""
+    assert packages.welcome(owl).endswith("not installed: install what provides no_such_module")
+    (tmp_path / "owl.lock").write_text("owl==1.0 --hash=sha256:00\n")
+    assert packages.welcome(owl).endswith("run `garra plugins install owl`")
+
+
 def test_every_extra_of_ours_has_its_lock(tmp_path: Path) -> None:
     found = packages.lock(Plugin(Manifest("matrix", "channel", extra="matrix"), tmp_path, "bundled"))
     assert found is not None

@@ -18,7 +18,7 @@ GROUPS = ("channels", "config", "devices", "gateway", "message", "messages", "mo
         ("gateway stats", "no command 'stats' under gateway; did you mean status?"),
         ("models sett", "no command 'sett' under models; did you mean set?"),
         ("config gte", "no command 'gte' under config; did you mean get?"),
-        ("plugins make", "no command 'make' under plugins; there are: list, new"),
+        ("plugins make", "no command 'make' under plugins; there are: list, install, new"),
         ("agent hello", "no command 'hello' under agent; there are: exec"),
     ],
 )

@@ -53,7 +53,7 @@ class Installer:
 
     async def __call__(self, plugin: Plugin) -> bool:
         """Install what `plugin` needs; False when all of it is there. Raises UserError that says what to do."""
-        if not (line := await asyncio.to_thread(packages.needed, plugin)):
+        if not (line := await asyncio.to_thread(_lacking, plugin)):
             return False
         name, file = plugin.manifest.name or plugin.id, await asyncio.to_thread(packages.lock, plugin)
         if file is None:
@@ -110,6 +110,10 @@ class Installer:
             )  # fmt: skip
         again = _shown(self._ground.python, "-m", "pip", "install", "--require-hashes", "-r", str(file))
         return f"{name}'s packages are not installed: {reason(said)} (pip; the whole story: {again})"
+
+
+def _lacking(plugin: Plugin) -> str:
+    return packages.needed(plugin) or packages.welcome(plugin)
 
 
 def reason(said: list[str]) -> str:

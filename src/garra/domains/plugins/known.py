@@ -53,6 +53,11 @@ def channels(paths: Paths, config: Config) -> list[Plugin]:
     return [plugin for plugin in _on(paths, config) if plugin.manifest.kind == "channel"]
 
 
+def tools(paths: Paths, config: Config) -> list[Plugin]:
+    """What brings tools and is on; no plugin code runs. Blocks: reads manifests."""
+    return [plugin for plugin in _on(paths, config) if plugin.manifest.kind == "tool"]
+
+
 def providers(plugins: Iterable[Plugin]) -> tuple[Provider, ...]:
     """What those of `plugins` bring that are providers, which are data; one that cannot be read is logged. Blocks."""
     return tuple(_readable(plugin for plugin in plugins if plugin.manifest.kind == "provider"))

@@ -15,10 +15,14 @@ from garra.sdk.manifest import Manifest
 
 def missing(manifest: Manifest) -> tuple[str, ...]:
     """Which of its `imports` this interpreter does not find now, what was installed since its start included."""
-    if not manifest.imports:
+    return _absent(manifest.imports)
+
+
+def _absent(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
         return ()
     importlib.invalidate_caches()
-    return tuple(name for name in manifest.imports if util.find_spec(name) is None)
+    return tuple(name for name in names if util.find_spec(name) is None)
 
 
 def lock(plugin: Plugin) -> Path | None:
@@ -27,7 +31,7 @@ def lock(plugin: Plugin) -> Path | None:
     places = [plugin.folder]
     if plugin.origin == "bundled":
         package = Path(str(resources.files("garra")))
-        places += [package / "locks", package.parents[1] / "requirements" / "channels"]
+        places += [package / "locks", package.parents[1] / "requirements" / "extras"]
     found = (folder / name for folder in places if plugin.manifest.extra)
     return next((file for file in found if file.is_file()), None)
 
@@ -39,5 +43,20 @@ def needed(plugin: Plugin) -> str:
         return ""
     name = plugin.manifest.name or plugin.id
     if lock(plugin):
-        return f"{name} needs packages that are not installed yet: run `garra channels install {plugin.id}`"
+        return f"{name} needs packages that are not installed yet: run `{command(plugin)}`"
     return f"{name} needs packages that are not installed: install what provides the modules {', '.join(lacking)}"
+
+
+def welcome(plugin: Plugin) -> str:
+    """One line on packages without which it serves, but not as well; empty when all are there. Blocks."""
+    lacking = _absent(plugin.manifest.better)
+    if not lacking:
+        return ""
+    name = plugin.manifest.name or plugin.id
+    how = f"run `{command(plugin)}`" if lock(plugin) else f"install what provides {', '.join(lacking)}"
+    return f"{name} would do better with packages that are not installed: {how}"
+
+
+def command(plugin: Plugin) -> str:
+    """What installs its packages."""
+    return f"garra {'channels' if plugin.manifest.kind == 'channel' else 'plugins'} install {plugin.id}"

@@ -106,24 +106,7 @@ class Host:
         return running if running is not None and running.child.code is None else None
 
     def _found(self) -> tuple[str, str]:
-        """(its executable, what is lacking). Blocks."""
-        section = self._section()
-        if not section.enabled:
-            return "", "The browser is off; the owner switches it on: garra config set browser.enabled true"
-        if importlib.util.find_spec("playwright") is None:
-            return "", (
-                "The browser needs the package playwright, which is not installed. "
-                f"Run: {sys.executable} -m pip install 'garra[browser]'"
-            )
-        named = section.executable_path
-        path = self._env.get("PATH", "")
-        found = named if named and os.access(named, os.X_OK) else "" if named else _program(path)
-        if found:
-            return found, ""
-        where = (
-            f"browser.executablePath {named} is no program" if named else "No Chromium, Chrome, Edge or Brave is found"
-        )
-        return "", f"{where}: install one (apt install chromium), or set browser.executablePath"
+        return found(self._section(), self._env)
 
     async def ask(self, session_key: SessionKey, op: str, more: Mapping[str, Any]) -> Mapping[str, Any]:
         """As `sdk.browsing.Browsing`."""
@@ -270,6 +253,25 @@ class Host:
     async def close(self) -> None:
         await self.stop()
         await self._outside.close()
+
+
+def found(section: Section, env: Mapping[str, str]) -> tuple[str, str]:
+    """(the browser's executable, what is lacking in one line): one of them is empty. Blocks."""
+    if not section.enabled:
+        return "", "The browser is off; the owner switches it on: garra config set browser.enabled true"
+    importlib.invalidate_caches()
+    if importlib.util.find_spec("playwright") is None:
+        return "", (
+            "The browser needs the package playwright, which is not installed. Its owner runs: "
+            "garra plugins install browser"
+        )
+    named = section.executable_path
+    path = env.get("PATH", "")
+    program = named if named and os.access(named, os.X_OK) else "" if named else _program(path)
+    if program:
+        return program, ""
+    where = f"browser.executablePath {named} is no program" if named else "No Chromium, Chrome, Edge or Brave is found"
+    return "", f"{where}: install one (apt install chromium), or set browser.executablePath"
 
 
 def _program(path: str) -> str:

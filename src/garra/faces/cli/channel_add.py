@@ -44,7 +44,7 @@ def add(here: Place, asked: argparse.Namespace, channel: str, account: str) -> i
     if (wrong := lacks(schema, setup)) and (before is None or wrong != lacks(schema, before)):
         raise UserError(f"nothing is written; {channel}/{account}: {wrong}")
     if plugin.manifest.imports and not asked.no_install:
-        importlib.import_module("garra.faces.cli.channel_packages").install(here, plugin)
+        importlib.import_module("garra.faces.cli.plugin_packages").install(here, plugin)
     chosen.write(here, merged)
     lacking = packages.needed(plugin)
     if asked.json:

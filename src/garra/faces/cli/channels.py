@@ -251,7 +251,7 @@ def _add(here: Place, asked: argparse.Namespace) -> int:
 
 
 def _packages() -> Any:
-    return importlib.import_module("garra.faces.cli.channel_packages")  # starts programs, which most commands do not
+    return importlib.import_module("garra.faces.cli.plugin_packages")  # starts programs, which most commands do not
 
 
 def _install(here: Place, asked: argparse.Namespace) -> int:

@@ -1,8 +1,9 @@
-"""`garra plugins`: what is installed and whether it is on; the beginning of a new one."""
+"""`garra plugins`: what is installed and whether it is on; the packages one needs; the beginning of a new one."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import importlib
 import shlex
 import sys
@@ -11,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from garra.core.errors import NotFound
 from garra.faces.cli import brought, output, parsing, place
 from garra.faces.cli.place import Place
 
 
 def run(arguments: Sequence[str]) -> int:
-    parser = parsing.parser("plugins", "What is installed and whether it is on; the beginning of a new one.")
+    parser = parsing.parser("plugins", "What is installed and whether it is on; the packages one needs; a new one.")
     doing = parser.add_subparsers(dest="doing", metavar="COMMAND")
     listing = doing.add_parser(
         "list",
@@ -24,6 +26,13 @@ def run(arguments: Sequence[str]) -> int:
         description="Every plugin, where it comes from, and whether it works.",
     )
     parsing.with_json(listing)
+    installing = doing.add_parser(
+        "install",
+        help="install the packages that a plugin needs, and no more",
+        description="Install the packages of others that a plugin needs or does better with, as pinned with Garra.",
+    )
+    installing.add_argument("plugin", metavar="PLUGIN", help="such as browser, web or matrix")
+    parsing.with_json(installing)
     new = doing.add_parser(
         "new",
         help="write a plugin that works as it is, with its test",
@@ -37,7 +46,8 @@ def run(arguments: Sequence[str]) -> int:
         words.insert(0, "list")
     asked = parser.parse_args(words)
     here = place.here()
-    return _list(here, asked) if asked.doing == "list" else _new(here, asked)
+    doers = {"list": _list, "install": _install, "new": _new}
+    return doers[asked.doing](here, asked)
 
 
 def _list(here: Place, asked: argparse.Namespace) -> int:
@@ -68,6 +78,32 @@ def _json(row: Any) -> dict[str, Any]:
         "status": row.status,
         "path": str(row.folder),
     }
+
+
+def _install(here: Place, asked: argparse.Namespace) -> int:
+    plugin = _meant(here, asked.plugin)
+    manifest = plugin.manifest
+    able = bool(manifest.imports or manifest.better)
+    done = able and importlib.import_module("garra.faces.cli.plugin_packages").install(here, plugin)
+    if asked.json:
+        output.say_json({"plugin": plugin.id, "installed": done})
+        return 0
+    output.say(f"{manifest.name} has its packages." if done else f"{manifest.name} has all it needs.")
+    if done and manifest.kind == "channel":
+        output.say("A running gateway takes up its accounts by itself.")
+    return 0
+
+
+def _meant(here: Place, asked: str) -> Any:
+    """The plugin of that id, one that is off too. Raises NotFound."""
+    discover = importlib.import_module("garra.domains.plugins.discover")
+    found = [one for root in discover.roots(here.paths) for one in root if isinstance(one, discover.Plugin)]
+    if (plugin := next((one for one in found if one.id == asked), None)) is not None:
+        return plugin
+    ids = sorted(one.id for one in found if one.manifest.imports or one.manifest.better)
+    near = difflib.get_close_matches(asked, ids, n=1)
+    meant = f"did you mean {near[0]}?" if near else f"those that need packages are {', '.join(ids)}"
+    raise NotFound(f"there is no plugin {asked!r} here; {meant}")
 
 
 def _new(here: Place, asked: argparse.Namespace) -> int:

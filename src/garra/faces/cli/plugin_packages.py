@@ -1,4 +1,4 @@
-"""The packages of others that a channel needs: installed where they are missing."""
+"""The packages of others that a plugin needs: installed where they are missing."""
 
 from __future__ import annotations
 
