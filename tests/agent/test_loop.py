@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from garra.agent.calls import Update
 from garra.agent.cancel import Cancel
 from garra.agent.loop import Loop, run
+from garra.core import turnlimits
 from garra.core.errors import Failure, FailureKind
 from garra.core.events import (
     AgentEnded,
@@ -335,10 +337,54 @@ async def test_the_same_call_for_ever_ends_with_one_failure(tasks: Tasks, fails_
 
 async def test_no_run_goes_on_for_ever(tasks: Tasks) -> None:
     rig = Rig(tasks, ScriptedModel(lambda messages: calls("echo", {"n": len(messages)})))
-    ended = await rig.run(max_turns=7)
+    ended = await rig.run(limits=turnlimits.Limits(turns=7))
     assert len(rig.model.requests) == 7
     assert ended.failure is not None
     assert ended.failure.kind is FailureKind.TOOL_LOOP
+    assert paired(rig.stored)
+
+
+async def test_a_run_makes_so_many_calls_and_no_more(tasks: Tasks) -> None:
+    rig = Rig(tasks, ScriptedModel(lambda messages: calls("echo", {"n": len(messages)})))
+    ended = await rig.run(limits=turnlimits.Limits(calls=3))
+    assert len(rig.tools.ran) == 3
+    assert ended.failure is not None
+    assert "agents.defaults.maxToolCalls" in ended.failure.message
+    assert paired(rig.stored)
+
+
+async def test_tools_that_do_not_exist_end_the_run(tasks: Tasks) -> None:
+    rig = Rig(tasks, ScriptedModel(lambda messages: calls(f"made_up_{len(messages)}", {})))
+    ended = await rig.run()
+    assert len(rig.model.requests) == 11
+    assert ended.failure is not None
+    assert ended.failure.message == "Stopped: the model went on calling tools that do not exist."
+    assert paired(rig.stored)
+
+
+async def test_after_so_many_refusals_a_person_is_asked(tasks: Tasks) -> None:
+    async def no(call: ToolCall, update: Update) -> str:
+        raise ToolError("the owner said no", "denied")
+
+    rig = Rig(tasks, ScriptedModel(lambda messages: calls("act", {"n": len(messages)})), FakeTools({"act": no}))
+    ended = await rig.run(limits=turnlimits.Limits(refusals=4))
+    assert len(rig.tools.ran) == 4
+    assert ended.failure is not None
+    assert ended.failure.message.startswith("Stopped: 4 calls were refused. The last was act: the owner said no")
+    assert paired(rig.stored)
+
+
+async def test_what_may_not_be_paid_for_is_not_asked(tasks: Tasks) -> None:
+    said: list[Failure | None] = [None, Failure(FailureKind.BUDGET, "The budget is used up.")]
+
+    async def may() -> Failure | None:
+        return said.pop(0)
+
+    rig = Rig(tasks, ScriptedModel(lambda messages: calls("echo", {"n": len(messages)})))
+    ended = await rig.run(may=may)
+    assert len(rig.model.requests) == 1
+    assert ended.failure is not None
+    assert (ended.failure.kind, ended.failure.message) == (FailureKind.BUDGET, "The budget is used up.")
     assert paired(rig.stored)
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from garra.agent.calls import Batch, Emit, Tools, failed
 from garra.agent.cancel import Cancel
-from garra.core import repeats, reply
+from garra.core import repeats, reply, turnlimits
 from garra.core.errors import Failure, FailureKind
 from garra.core.events import (
     AgentEnded,
@@ -48,6 +48,10 @@ async def _forget(_: Message) -> None:
     return None
 
 
+async def _may() -> Failure | None:
+    return None
+
+
 def _none() -> Sequence[User]:
     return ()
 
@@ -60,7 +64,9 @@ class Loop:
     and returns at once; it builds the vendor's request, valid for its target, and finds the key, each time.
     `transform` may change what the model sees, never what is stored. `store` returns when the message is on disk.
     `steering` gives (and forgets) what the model must see before its next answer; `follow_up` what waits until it
-    would stop. `rests`: a tool said that the model is not asked again, unless `steering` has something. `may_be_empty`: an empty answer is a fine end (the words left by another way, or silence is allowed).
+    would stop. `rests`: a tool said that the model is not asked again, unless `steering` has something.
+    `may_be_empty`: an empty answer is a fine end (the words left by another way, or silence is allowed). `may` gives,
+    before each call to a model, the failure that ends the run instead; `limits` and `guard` end it too.
     """
 
     history: Messages
@@ -77,7 +83,9 @@ class Loop:
     rests: Callable[[], bool] = lambda: False
     cancel: Cancel = field(default_factory=Cancel)
     may_be_empty: Callable[[], bool] = lambda: False
-    max_turns: int = 200
+    may: Callable[[], Awaitable[Failure | None]] = _may
+    limits: turnlimits.Limits = turnlimits.Limits()
+    guard: repeats.Settings = repeats.USUAL
 
 
 async def run(loop: Loop, emit: Emit) -> AgentEnded:
@@ -104,7 +112,7 @@ class _Running:
         self._history = list(loop.history)
         self._new: list[Message] = []
         self._repeats = repeats.State()
-        self._turns = 0
+        self._done = turnlimits.State()
         self._nudged = False
 
     async def run(self) -> AgentEnded:
@@ -135,9 +143,10 @@ class _Running:
         for message in pending:
             await self._say(message)
         if pending:
-            self._repeats = repeats.State()
+            self._repeats, self._done = repeats.State(), turnlimits.heard(self._done)
         answer = await self._answer()
         results = await self._call(answer)
+        await self._ask_where_refused(results)
         again = await self._nudge(answer)
         self._emit(TurnEnded(answer, results))
         return (bool(results) and not self._loop.rests()) or again
@@ -155,12 +164,13 @@ class _Running:
 
     async def _answer(self) -> Assistant:
         """The model's answer, stored. Ends the run when it failed."""
-        self._turns += 1
         if self._loop.cancel.is_set:
             await self._stop()
-        if self._turns > self._loop.max_turns:
-            line = f"Stopped after {self._loop.max_turns} answers without an end."
+        self._done, line = turnlimits.ask(self._done, self._loop.limits)
+        if line:
             await self._give_up(FailureKind.TOOL_LOOP, line)
+        if (barred := await self._loop.may()) is not None:
+            await self._give_up(barred.kind, barred.message)
         request = await self._loop.transform(tuple(self._history))
         if self._nudged:
             request = (*request, User((Text(NUDGE),), self._loop.clock.now_ms()))
@@ -194,11 +204,12 @@ class _Running:
             return ()
         if answer.stop == "length":
             return await self._refuse(answer, "Not run: the answer was cut at its length limit.")
-        over = next((call for call in answer.calls if not repeats.may(self._repeats, call)), None)
-        if over is not None:
-            results = await self._refuse(answer, "Not run: this call was repeated too often.")
-            line = f"Stopped: the model repeated the same {over.name} call without getting further."
-            await self._give_up(FailureKind.TOOL_LOOP, line, results)
+        why, line = self._circle(answer)
+        if not line:
+            self._done, line = turnlimits.call(self._done, self._loop.limits, len(answer.calls))
+            why = "Not run: the run has made as many calls as it may."
+        if line:
+            await self._give_up(FailureKind.TOOL_LOOP, line, await self._refuse(answer, why))
         loop = self._loop
         calls = iter(answer.calls)
 
@@ -208,11 +219,35 @@ class _Running:
         batch = Batch(answer.calls, loop.tools, loop.cancel, self._emit, loop.clock, loop.spawn, self._skip)
         return await batch.settle(keep)
 
+    def _circle(self, answer: Assistant) -> tuple[str, str]:
+        """(what the model is told, what the person is) where a call was repeated too often; else empty."""
+        for call in answer.calls:
+            known = self._knows(call)
+            if repeats.may(self._repeats, call, self._loop.guard, known=known):
+                continue
+            if not known:
+                return "Not run: there is no such tool.", "Stopped: the model went on calling tools that do not exist."
+            line = f"Stopped: the model repeated the same {call.name} call without getting further."
+            return "Not run: this call was repeated too often.", line
+        return "", ""
+
+    def _knows(self, call: ToolCall) -> bool:
+        return call.name in self._loop.tools.modes
+
+    async def _ask_where_refused(self, results: tuple[ToolResult, ...]) -> None:
+        """After so many refusals it is for a person to say how to go on."""
+        if not results or self._loop.cancel.is_set:
+            return
+        if line := turnlimits.stuck(self._done, self._loop.limits, results[-1]):
+            await self._give_up(FailureKind.TOOL_LOOP, line, results)
+
     def _skip(self) -> str:
         return "Not run: a new message came first." if self._loop.steered() else ""
 
     def _noted(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        self._repeats, named = repeats.step(self._repeats, call, result)
+        self._done = turnlimits.ended(self._done, result)
+        guard, known = self._loop.guard, self._knows(call)
+        self._repeats, named = repeats.step(self._repeats, call, result, guard, known=known)
         if not named or self._loop.cancel.is_set:
             return result
         return replace(result, content=(*result.content, Text(f"\n{repeats.note(self._repeats, call)}")))

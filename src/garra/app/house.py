@@ -8,11 +8,11 @@ import sys
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from garra.app import approvals, commands, egress, kin, logbook, web
+from garra.app import approvals, commands, egress, kin, logbook, queues, spending, web
 from garra.app.discretion import Discretion
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
@@ -20,7 +20,6 @@ from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
 from garra.config.sections import Config
-from garra.core import lanes
 from garra.core.errors import Conflict, NotFound, UserError
 from garra.core.events import EntryStored, RunBody
 from garra.core.ids import SessionId
@@ -54,6 +53,7 @@ from garra.runs.drive import Driver, said
 from garra.runs.errand import Door, Errand
 from garra.runs.gate import Gate
 from garra.runs.news import News
+from garra.runs.purse import Purse
 from garra.runs.review import Reviewer
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
@@ -141,6 +141,7 @@ class House:
     calls: _Calls
     approvals: Approvals
     subagents: Subagents
+    purse: Purse
     discretion: Discretion
 
 
@@ -193,6 +194,7 @@ class _Building:
         self.approvals = approvals.made(asking, self.options.consent)
         await self.approvals.load()
         self.subagents = await kin.made(self.db, self.sessions, self.live, clock=self.clock, spawn=self.spawn)
+        self.purse = await spending.made(self.db, self.live, self.subagents, clock=self.clock, spawn=self.spawn)
 
     async def find_plugins(self) -> None:
         live = self.live
@@ -211,7 +213,9 @@ class _Building:
     async def find_models(self) -> None:
         live = self.live
         providers = await asyncio.to_thread(_providers, self.plugins)
-        ports = ModelPorts(self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock, self.discretion.now)
+        ports = ModelPorts(
+            self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock, self.discretion.now, self.purse.spent,
+        )  # fmt: skip
         self.models = Models(lambda: live.config, ports, providers)
         self.reviewer = Reviewer(self.models, lambda: live.config, self.clock)
 
@@ -247,7 +251,7 @@ class _Building:
         parts = Parts(
             self.paths, self.env, self.live, self.clock, self.sessions, self.models, self.pipeline, self.supervisor,
             prompts, self.news, lambda errand: Door(errand, self.calls.ask), self.options.workspace,
-            lambda key, run_id: kin.family(self.subagents, key, run_id), self.discretion.now,
+            lambda key, run_id: kin.family(self.subagents, key, run_id), self.discretion.now, self.purse,
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)
@@ -262,7 +266,7 @@ class _Building:
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
             self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
-            self.approvals, self.subagents, self.discretion,
+            self.approvals, self.subagents, self.purse, self.discretion,
         )  # fmt: skip
 
 
@@ -353,18 +357,9 @@ def _runs(
     def emit(run: Run, body: RunBody) -> None:
         runs.emit(run, body)
 
-    driver = Driver(parts.clock, spawn, assembler.setup, emit)
-    runs = Runs(Ports(parts.clock, spawn, enrol, keep, driver.drive, lambda: queueing(parts.live)))
+    driver = Driver(parts.clock, spawn, assembler.setup, emit, parts.purse)
+    runs = Runs(Ports(parts.clock, spawn, enrol, keep, driver.drive, lambda: queues.settings(parts.live)))
     return runs
-
-
-def queueing(live: Live) -> lanes.Settings:
-    """How messages that come while an agent is busy are treated (`messages.queue`)."""
-    queue = live.config.messages.queue
-    plain: dict[str, lanes.Mode] = {"followup": "followup", "collect": "collect", "interrupt": "interrupt"}
-    return lanes.Settings(
-        mode=plain.get(queue.mode or "", "steer"), debounce_ms=queue.debounce_ms, cap=queue.cap, overflow=queue.drop
-    )
 
 
 @asynccontextmanager

@@ -2,9 +2,9 @@
 
 As usual: a call that fails alike three times in a row, or answers alike five times, earns the note; one more ends the
 run. One that looks how something stands may answer alike ten times before the note, twenty before the end. A call whose
-answers differ may be repeated twenty times in a row. A longer circle, where the same call had the same answer but others
-came between, or two calls take turns, is noted at ten and ended at twenty; so is calling tools that do not exist, at
-five and ten.
+answers differ may be repeated twenty times in a row. A longer circle, where the same call had the same answer but
+others came between, or two calls take turns, is noted at ten and ended at twenty; so is calling tools that do not
+exist, at five and ten.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def fingerprint(call: ToolCall) -> str:
 
 
 def may(state: State, call: ToolCall, settings: Settings = USUAL, *, known: bool = True) -> bool:
-    """False when this call was already named to the model as a repetition and comes yet again. `known`: it is a tool."""
+    """False when this call was named to the model as a repetition and comes yet again. `known`: it is a tool."""
     if not known and settings.on and settings.unknown and state.unknown >= settings.unknown:
         return False
     return not state.over or fingerprint(call) not in state.over

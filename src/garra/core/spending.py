@@ -129,8 +129,9 @@ def near(cap: Cap, spent: Used) -> str:
 def over(cap: Cap, spent: Used, zone: str = "") -> str:
     """The line that ends a run: which cap, how much, until when, how to raise it."""
     what = "maxTokens" if cap.tokens and spent.tokens >= cap.tokens else "maxCostUsd"
+    until = _until(cap.account, zone)
     return (
-        f"Stopped: the budget for {_whom(cap.account)} is used up ({_figures(cap, spent)}). {_until(cap.account, zone)}. "
+        f"Stopped: the budget for {_whom(cap.account)} is used up ({_figures(cap, spent)}). {until}. "
         f"To raise it: garra config set {cap.key}.{what} NUMBER"
     )
 

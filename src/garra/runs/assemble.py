@@ -36,7 +36,7 @@ from garra.io.env import Environment
 from garra.io.files import atomic
 from garra.io.files.root import Root
 from garra.io.files.sealed import Sealed
-from garra.runs import execution, fences, ground, rights
+from garra.runs import bounds, execution, fences, ground, rights
 from garra.runs.drive import Messages, Setup
 from garra.runs.errand import Errand, errand_of
 from garra.runs.execution import For
@@ -44,6 +44,7 @@ from garra.runs.fences import Whom
 from garra.runs.history import Histories
 from garra.runs.marks import Readings, Watch
 from garra.runs.news import News
+from garra.runs.purse import NO_PURSE, Purse
 from garra.runs.run import Run
 from garra.sdk.family import Family
 from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
@@ -71,6 +72,7 @@ class Parts:
     workspace: Path | None = None
     family: Callable[[SessionKey, RunId], Family | None] = lambda _key, _run: None
     blots: Callable[[], Blots] = lambda: NONE
+    purse: Purse = NO_PURSE
 
 
 @dataclass(slots=True)
@@ -125,6 +127,7 @@ class Assembler:
 
         blots, asked = parts.blots(), [models[0]]
         system, tail = blots.text(built.system), blots.text(built.tail)
+        payer = parts.purse.payer(run)
 
         def ask(model: Model, messages: Messages) -> EventStream:
             asked[0] = model
@@ -137,6 +140,7 @@ class Assembler:
                     tail=tail,
                     thinking=thinking if model.reasoning else "off",
                     session=run.session_id,
+                    payer=payer,
                 )
             )
 
@@ -144,7 +148,8 @@ class Assembler:
         told = {spec.name for specs in offered.values() for spec in specs}
         tools = self._tools(watch, told, lambda: scope_of(run, asked[0])) if told else Tools()
         quiet: Quiet = "group" if turn.silent or (turn.place and turn.place.group) else "never"
-        return Setup(transcript, models, ask, tools, limit, quiet)
+        bound = bounds.limits(config, run.agent_id), bounds.guard(config, run.agent_id)
+        return Setup(transcript, models, ask, tools, limit, quiet, *bound)
 
     async def _stable(self, run: Run, place: _Place, model: Model, specs: tuple[ToolSpec, ...]) -> prompt.Stable:
         """What of the prompt stays from turn to turn."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from garra.agent import loop
 from garra.agent.calls import Tools
-from garra.core import reply, taint
+from garra.core import repeats, reply, taint, turnlimits
 from garra.core.errors import Failure, FailureKind
 from garra.core.events import (
     AgentEnded,
@@ -27,6 +27,7 @@ from garra.core.transcript import Entry
 from garra.core.value import frozen
 from garra.runs.chain import Chain, Ports
 from garra.runs.lane import Lane
+from garra.runs.purse import NO_PURSE, Purse
 from garra.runs.run import Run
 from garra.sdk.model import EventStream, Model
 from garra.sdk.ports import Clock, Spawn
@@ -52,6 +53,8 @@ class Setup:
     tools: Tools
     limit_s: float = 0.0
     quiet: reply.Quiet = "never"
+    limits: turnlimits.Limits = turnlimits.Limits()
+    guard: repeats.Settings = repeats.USUAL
 
 
 @frozen
@@ -62,6 +65,7 @@ class Driver:
     spawn: Spawn
     assemble: Callable[[Run], Awaitable[Setup]]
     emit: Callable[[Run, RunBody], None]
+    purse: Purse = NO_PURSE
 
     async def drive(self, run: Run, lane: Lane, brief: str) -> RunEnded:
         """Run it to the end. Raises what `assemble` raises."""
@@ -97,6 +101,9 @@ class _Drive:
             steered=lambda: bool(run.steer),
             rests=lambda: run.rest is not None,
             cancel=run.cancel,
+            may=lambda: driver.purse.may(run),
+            limits=self._setup.limits,
+            guard=self._setup.guard,
         )
         driver.emit(run, RunPhase("starting_model"))
         self._lane.open(yes=True)

@@ -15,6 +15,7 @@ from garra.core.approvals import Question, shown
 from garra.core.errors import GarraError
 from garra.core.messages import Text, User
 from garra.core.outside import wrap
+from garra.core.spending import Payer
 from garra.core.taint import Mark
 from garra.core.value import frozen
 from garra.sdk.model import EventStream, Model, ModelRequest
@@ -70,6 +71,9 @@ class Reviewer:
         asked = ModelRequest(
             model, system, (message,), max_tokens=200, thinking=level if model.reasoning else "off",
             session=f"review-{question.run_id}",
+            payer=Payer(
+                question.run_id, question.run_id, question.session_key, question.agent_id, question.requester
+            ),
         )  # fmt: skip
         stream = self.models.stream(asked)
         try:

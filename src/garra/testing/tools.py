@@ -32,18 +32,23 @@ class FakeTools:
         self.ran.append(call)
         act = self._acts[call.name]
         try:
-            text, failed = (act if isinstance(act, str) else await act(call, update)), False
+            text, failed, kind = (act if isinstance(act, str) else await act(call, update)), False, ""
         except ToolError as error:
-            text, failed = str(error), True
+            text, failed, kind = str(error), True, error.kind
         except asyncio.CancelledError:
             self.stopped += 1
             raise
         self.ended.append(call)
-        return ToolResult(call.id, call.name, (Text(text),), 0, is_error=failed)
+        details = {"kind": kind} if kind else None
+        return ToolResult(call.id, call.name, (Text(text),), 0, is_error=failed, details=details)
 
 
 class ToolError(Exception):
-    """Raised by an act: the tool failed and says why."""
+    """Raised by an act: the tool failed and says why; `kind` is that of its details, such as `denied`."""
+
+    def __init__(self, text: str, kind: str = "") -> None:
+        super().__init__(text)
+        self.kind = kind
 
 
 async def forever(_: ToolCall, __: Update) -> str:
