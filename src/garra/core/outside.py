@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import cache
 from typing import Final
 
 from garra.core.taint import Mark
@@ -39,10 +40,17 @@ def _word(word: str) -> str:
 
 
 _GAP = rf"[\s_\-\uff3f{_HIDDEN}]{{1,8}}"
-_MARKER = re.compile(
-    f"(?:{_word('END')}{_GAP})?{_GAP.join(map(_word, NAME.split('_')))}"
-    f"|(?:{_word('BEGIN')}|{_word('END')}){_GAP}{_GAP.join(map(_word, CONTEXT.split('_')))}"
-)
+
+
+@cache
+def _marker() -> re.Pattern[str]:
+    """What could be read as a mark of ours; it is long, so it is made when it is first used."""
+    return re.compile(
+        f"(?:{_word('END')}{_GAP})?{_GAP.join(map(_word, NAME.split('_')))}"
+        f"|(?:{_word('BEGIN')}|{_word('END')}){_GAP}{_GAP.join(map(_word, CONTEXT.split('_')))}"
+    )
+
+
 _UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 """Control characters, changes of the writing's direction, and the tags in which words can be hidden from people."""
 _TOKENS = re.compile(
@@ -56,7 +64,7 @@ _TOKENS = re.compile(
 def neutral(text: str) -> str:
     """`text` without what could pass for a mark of ours or a model's own signs, and without what no person sees."""
     text = _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return untokened(_MARKER.sub(GONE, text))
+    return untokened(_marker().sub(GONE, text))
 
 
 def untokened(text: str) -> str:
