@@ -30,7 +30,7 @@ def answered(status: int, body: bytes, kind: str = "application/json") -> bytes:
 
 
 @asynccontextmanager
-async def serving(answer: Answer, port: int = 0) -> AsyncIterator[str]:
+async def serving(answer: Answer, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:
     """Serve until left; gives the address. `port` 0 is any that is free."""
     tasks: set[asyncio.Task[None]] = set()
 
@@ -51,9 +51,9 @@ async def serving(answer: Answer, port: int = 0) -> AsyncIterator[str]:
         finally:
             writer.transport.abort()
 
-    server = await asyncio.start_server(connection, "127.0.0.1", port, limit=1 << 20)
+    server = await asyncio.start_server(connection, host, port, limit=1 << 20)
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        yield f"http://{host}:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for task in tasks:
