@@ -12,6 +12,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from garra.core.secret import Secret
 from garra.domains.access.devices import Devices
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
+from garra.domains.spending.ledger import Ledger
 from garra.gateway import table
 from garra.gateway.broadcast import EMITTED
 from garra.gateway.dispatch import Dispatcher
@@ -48,6 +50,7 @@ from garra.gateway.hello import Greeting
 from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
+from garra.gateway.methods import usage
 from garra.gateway.serve import Server, bind
 from garra.gateway.server import Gateway
 from garra.io.clock import SystemClock
@@ -239,6 +242,10 @@ async def standing(folder: Path, config: dict[str, Any] | None = None) -> AsyncI
                 asyncio.get_running_loop().call_later, lambda: str(uuid.uuid4()),
             )
         )  # fmt: skip
+        ledger = Ledger(db, clock, lambda: UTC)
+        await ledger.load()
+        ledger.since_ms = 1 << 60  # nobody counts here: all is in the transcripts
+        host.more[usage.WHERE] = ledger
         registry = table.of(gateway)
         greeting = Greeting(Known("1.0.0", "boot", registry.advertised, EMITTED), lambda: house.now(gateway))
         gateway.open(Dispatcher(registry, host, spawn, lambda: gateway.ready), greeting)

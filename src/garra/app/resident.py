@@ -40,7 +40,7 @@ from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
-from garra.gateway.methods import chat, pairing, questions, status
+from garra.gateway.methods import chat, pairing, questions, status, usage
 from garra.gateway.opening import Opening
 from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
@@ -163,6 +163,7 @@ class _Resident:
             host.more["shares"] = channels.shares
             host.more[WEBCHAT] = channels.webchat
             host.more[kin.WHERE] = house.subagents
+            host.more[usage.WHERE] = house.purse.ledger
             self.stack.callback(pairing.watch(host))
             self.stack.callback(questions.watch(host, channels.questions))
             self.stack.callback(trying.serve(host, channels))

@@ -107,7 +107,7 @@ class Call:
 
     def _counted(self, request: ModelRequest, answer: Assistant) -> Assistant:
         """The answer, or what came of it, at the price of the model that was asked."""
-        if not answer.usage.total:
+        if not answer.usage.total and answer.stop in ("error", "aborted"):
             return answer
         model = request.model
         answer = replace(answer, usage=replace(answer.usage, cost=price(answer.usage, model.cost)))

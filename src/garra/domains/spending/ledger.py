@@ -104,6 +104,8 @@ class Ledger:
         self._waiting: deque[Spent] = deque()
         self._told: set[str] = set()
         self.since_ms = 0
+        self.whole = False
+        """Whether what is older than the ledger has been counted, too."""
 
     async def load(self) -> None:
         """Know since when calls are counted, and what was told."""
@@ -216,7 +218,7 @@ class Ledger:
 
         def read(c: Connection) -> tuple[list[Any], int]:
             named = c.execute(f"SELECT tools, count(*) {where} AND tools!='' GROUP BY tools", values).fetchall()
-            return named, c.execute(f"SELECT count(DISTINCT run) {where}", values).fetchone()[0]
+            return named, c.execute(f"SELECT count(DISTINCT nullif(run, '')) {where}", values).fetchone()[0]
 
         rows, runs = await self._db.read(read)
         found: Counter[str] = Counter()

@@ -1,27 +1,36 @@
-"""`sessions.usage`: tokens and costs, counted from what the transcripts hold."""
+"""`sessions.usage`, `usage.cost`, `usage.report`: tokens and costs, from the ledger of model calls."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, Literal
+from typing import Annotated, Any, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from garra.core.errors import UserError
-from garra.core.messages import Assistant, Message, ToolResult, Usage, User
+import msgspec
+
+from garra.core.errors import Unavailable, UserError
+from garra.core.ids import SessionKey
+from garra.core.keys import agent_of
+from garra.core.messages import Usage
 from garra.core.value import frozen
 from garra.domains.sessions.rows import Query
 from garra.domains.sessions.session import Session
+from garra.domains.spending.ledger import DAY_MS, Ledger, Sum
 from garra.gateway.host import Host
 from garra.gateway.method import READ, Caller, Method
 from garra.gateway.params import Limit, Name, Params
+from garra.runs import older
 
+WHERE: Final = "ledger"
+"""Where the ledger stands in `Host.more`."""
+EPOCH: Final = date(1970, 1, 1).toordinal()
+DAY: Final = timedelta(days=1)
 DAYS = {"7d": 7, "30d": 30, "90d": 90, "1y": 365}
 MOST = 500
-"""Sessions that one answer counts at most, the newest."""
+"""Sessions that one answer lists at most, the newest."""
 
 
 class SessionsUsage(Params, frozen=True):
@@ -43,44 +52,24 @@ class SessionsUsage(Params, frozen=True):
     include_context_weight: bool = False
 
 
-@dataclass(slots=True)
-class Sum:
-    """What was counted."""
+class UsageCost(Params, frozen=True):
+    """As `sessions.usage` counts days; `days` up to today."""
 
-    usage: Usage = field(default_factory=Usage)
-    messages: Counter[str] = field(default_factory=Counter)
-    tools: Counter[str] = field(default_factory=Counter)
-    models: dict[tuple[str, str], Usage] = field(default_factory=dict)
-    days: dict[str, Usage] = field(default_factory=dict)
+    agent_id: Name | None = None
+    agent_scope: str | None = None
+    start_date: str | None = None
+    end_date: str | None = None
+    days: Annotated[int, msgspec.Meta(ge=1, le=36_500)] | None = None
+    mode: Literal["utc", "gateway", "specific"] = "utc"
+    utc_offset: str | None = None
+    time_zone: Name | None = None
 
-    def add(self, message: Message, day: str) -> None:
-        self.messages["total"] += 1
-        match message:
-            case User():
-                self.messages["user"] += 1
-            case ToolResult():
-                self.messages["toolResults"] += 1
-                self.messages["errors"] += message.is_error
-            case Assistant():
-                self.messages["assistant"] += 1
-                self.messages["toolCalls"] += len(message.calls)
-                self.messages["errors"] += message.stop == "error"
-                self.tools.update(call.name for call in message.calls)
-                self._spent(message.usage, (message.provider, message.model), day)
 
-    def _spent(self, usage: Usage, model: tuple[str, str], day: str) -> None:
-        self.usage = self.usage + usage
-        self.models[model] = self.models.get(model, Usage()) + usage
-        self.days[day] = self.days.get(day, Usage()) + usage
+class UsageReport(Params, frozen=True):
+    """`days` up to today, those of the owner."""
 
-    def join(self, other: Sum) -> None:
-        self.usage = self.usage + other.usage
-        self.messages += other.messages
-        self.tools += other.tools
-        for model, spent in other.models.items():
-            self.models[model] = self.models.get(model, Usage()) + spent
-        for day, spent in other.days.items():
-            self.days[day] = self.days.get(day, Usage()) + spent
+    by: Literal["session", "sender", "agent", "model", "day", "job"] = "day"
+    days: Annotated[int, msgspec.Meta(ge=1, le=36_500)] = 30
 
 
 def tokens(usage: Usage) -> dict[str, Any]:
@@ -95,28 +84,37 @@ def tokens(usage: Usage) -> dict[str, Any]:
 
 
 @frozen
-class Span:
-    """The days that count, first and last."""
+class Days:
+    """The days that count, first and last, in a time zone."""
 
     first: date
     last: date
     zone: tzinfo
 
-    def day(self, timestamp: int) -> str | None:
-        """The day of a moment, None when it does not count."""
-        at = datetime.fromtimestamp(timestamp / 1000, self.zone).date()
-        return at.isoformat() if self.first <= at <= self.last else None
+    def day(self, at_ms: int) -> str:
+        """The day of a moment; empty when it does not count."""
+        at = datetime.fromtimestamp(at_ms / 1000, self.zone).date()
+        return at.isoformat() if self.first <= at <= self.last else ""
+
+    @property
+    def moments(self) -> tuple[int, int]:
+        """From when to when, in milliseconds; with half a day to spare at either end."""
+        return _ms(self.first) - DAY_MS, _ms(self.last) + 2 * DAY_MS
 
 
-def span(params: SessionsUsage, now_ms: int) -> Span:
+def _ms(day: date) -> int:
+    return (day.toordinal() - EPOCH) * DAY_MS
+
+
+def span(params: SessionsUsage, now_ms: int) -> Days:
     """Raises UserError for what is no date or no time zone."""
     zone = _zone(params)
     today = datetime.fromtimestamp(now_ms / 1000, zone).date()
     last = _date(params.end_date, "endDate") or today
     if params.range == "all":
-        return Span(date.min, last, zone)
+        return Days(date.min, last, zone)
     days = DAYS[params.range] if params.range else 30
-    return Span(_date(params.start_date, "startDate") or last - timedelta(days=days - 1), last, zone)
+    return Days(_date(params.start_date, "startDate") or last - timedelta(days=days - 1), last, zone)
 
 
 def _zone(params: SessionsUsage) -> tzinfo:
@@ -138,21 +136,54 @@ def _date(text: str | None, name: str) -> date | None:
 async def usage(host: Host, caller: Caller, params: SessionsUsage) -> dict[str, Any]:
     now = host.clock.now_ms()
     wanted = await asyncio.to_thread(span, params, now)
-    total, rows = Sum(), []
-    for session in await _sessions(host, params):
-        transcript = await host.sessions.transcript(session.key)
-        own = _count((entry.message for entry in transcript.entries()), wanted)
-        total.join(own)
-        rows.append({**_row(session), "usage": tokens(own.usage) if own.messages else None})
+    sessions = await _sessions(host, params)
+    only = sessions[0].key if params.key and sessions else params.key or ""
+    agent = host.agent(params.agent_id) if params.agent_id else ""
+    cells = [
+        (day, cell)
+        for day, cell in await counted(host, wanted)
+        if only in ("", cell.of["session"]) and (not agent or agent_of(SessionKey(cell.of["session"]), "main") == agent)
+    ]
+    own: dict[str, Usage] = {}
+    for _, cell in cells:
+        own[cell.of["session"]] = own.get(cell.of["session"], Usage()) + cell.usage
+    rows = [{**_row(each), "usage": tokens(own[each.key]) if each.key in own else None} for each in sessions]
+    tools, runs = await books(host).tools(*wanted.moments, only)
     return {
         "updatedAt": now,
         "startDate": wanted.first.isoformat(),
         "endDate": wanted.last.isoformat(),
         "sessions": rows,
-        "totals": tokens(total.usage),
-        "aggregates": _aggregates(total),
+        "totals": tokens(_total(cells)),
+        "aggregates": _aggregates(cells, tools, runs),
         "cacheStatus": {"status": "fresh", "cachedFiles": len(rows), "pendingFiles": 0, "staleFiles": 0},
     }
+
+
+def books(host: Host) -> Ledger:
+    """The ledger. Raises Unavailable where there is none yet."""
+    found = host.more.get(WHERE)
+    if not isinstance(found, Ledger):
+        raise Unavailable("what was spent cannot be told yet; try again in a moment")
+    return found
+
+
+async def counted(host: Host, wanted: Days) -> list[tuple[str, Sum]]:
+    """(day, what it came to), by conversation, provider and model. What transcripts of old hold is counted first.
+
+    As long as single calls are kept the days are exactly those of the time zone; before, they are the owner's.
+    """
+    ledger = books(host)
+    await older.take(ledger, host.sessions)
+    found = []
+    for at_ms, cell in await ledger.quarters(*wanted.moments):
+        if day := wanted.day(at_ms):
+            found.append((day, cell))
+    oldest = await ledger.oldest_ms()
+    last = wanted.last if oldest is None else min(wanted.last, date.fromisoformat(ledger.day(oldest)) - DAY)
+    by = ("session", "provider", "model", "day")
+    before = await ledger.sums(by, wanted.first.isoformat(), last.isoformat())
+    return [*found, *((cell.of["day"], cell) for cell in before)]
 
 
 async def _sessions(host: Host, params: SessionsUsage) -> list[Session]:
@@ -164,12 +195,8 @@ async def _sessions(host: Host, params: SessionsUsage) -> list[Session]:
     return list(page.sessions)
 
 
-def _count(messages: Iterable[Message | None], wanted: Span) -> Sum:
-    counted = Sum()
-    for message in messages:
-        if message is not None and (day := wanted.day(message.timestamp)):
-            counted.add(message, day)
-    return counted
+def _total(cells: Iterable[tuple[str, Sum]]) -> Usage:
+    return sum((cell.usage for _, cell in cells), Usage())
 
 
 def _row(session: Session) -> dict[str, Any]:
@@ -184,22 +211,84 @@ def _row(session: Session) -> dict[str, Any]:
     }
 
 
-def _aggregates(total: Sum) -> dict[str, Any]:
-    names = ("total", "user", "assistant", "toolCalls", "toolResults", "errors")
-    tools = [{"name": name, "count": count} for name, count in total.tools.most_common()]
-    models = [
-        {"provider": provider, "model": model, "totals": tokens(spent)}
-        for (provider, model), spent in sorted(total.models.items())
-    ]
-    daily = [
-        {"date": day, "tokens": spent.total, "cost": round(spent.cost, 6)} for day, spent in sorted(total.days.items())
-    ]
+def _aggregates(cells: Sequence[tuple[str, Sum]], tools: Counter[str], runs: int) -> dict[str, Any]:
+    """`user` are the runs that were asked for, `toolResults` the calls that tools were asked for."""
+    models: dict[tuple[str, str], Usage] = {}
+    days: dict[str, Usage] = {}
+    for day, cell in cells:
+        name = (cell.of["provider"], cell.of["model"])
+        models[name] = models.get(name, Usage()) + cell.usage
+        days[day] = days.get(day, Usage()) + cell.usage
+    answers, calls = sum(cell.calls for _, cell in cells), sum(tools.values())
+    runs, calls = (runs, calls) if cells else (0, 0)
     return {
-        "messages": {name: total.messages[name] for name in names},
-        "tools": {"totalCalls": sum(total.tools.values()), "uniqueTools": len(tools), "tools": tools},
-        "byModel": models,
-        "daily": daily,
+        "messages": {
+            "total": runs + answers + calls,
+            "user": runs,
+            "assistant": answers,
+            "toolCalls": calls,
+            "toolResults": calls,
+            "errors": sum(cell.failed for _, cell in cells),
+        },
+        "tools": {
+            "totalCalls": calls,
+            "uniqueTools": len(tools),
+            "tools": [{"name": name, "count": count} for name, count in tools.most_common()],
+        },
+        "byModel": [
+            {"provider": provider, "model": model, "totals": tokens(spent)}
+            for (provider, model), spent in sorted(models.items())
+        ],
+        "daily": [
+            {"date": day, "tokens": spent.total, "cost": round(spent.cost, 6)} for day, spent in sorted(days.items())
+        ],
     }
 
 
-METHODS: tuple[Method, ...] = (Method("sessions.usage", READ, SessionsUsage, usage, advertised=False),)
+async def cost(host: Host, caller: Caller, params: UsageCost) -> dict[str, Any]:
+    now = host.clock.now_ms()
+    wider = SessionsUsage(
+        agent_id=params.agent_id, start_date=params.start_date, end_date=params.end_date, mode=params.mode,
+        time_zone=params.time_zone,
+    )  # fmt: skip
+    wanted = await asyncio.to_thread(span, wider, now)
+    if params.days and not params.start_date:
+        wanted = Days(wanted.last - timedelta(days=params.days - 1), wanted.last, wanted.zone)
+    agent = host.agent(params.agent_id) if params.agent_id else ""
+    days: dict[str, Sum] = {}
+    for day, cell in await counted(host, wanted):
+        if not agent or agent_of(SessionKey(cell.of["session"]), "main") == agent:
+            days[day] = days[day] + cell if day in days else cell
+    whole = sum(days.values(), Sum({}, 0, Usage()))
+    return {
+        "updatedAt": now,
+        "days": (wanted.last - wanted.first).days + 1,
+        "daily": [{"date": day, **_cost(spent)} for day, spent in sorted(days.items())],
+        "totals": _cost(whole),
+    }
+
+
+def _cost(spent: Sum) -> dict[str, Any]:
+    return {**tokens(spent.usage), "calls": spent.calls, "missingCostEntries": spent.unpriced}
+
+
+async def report(host: Host, caller: Caller, params: UsageReport) -> dict[str, Any]:
+    """Days are the owner's own. `rows` come with the most expensive first."""
+    ledger, now = books(host), host.clock.now_ms()
+    await older.take(ledger, host.sessions)
+    last = ledger.day(now)
+    first = (date.fromisoformat(last) - timedelta(days=params.days - 1)).isoformat()
+    by = ("provider", "model") if params.by == "model" else (params.by,)
+    found = await ledger.sums(by, first, last)
+    rows = [{"name": "/".join(each.of[name] for name in by), **_cost(each)} for each in found]
+    if params.by == "day":
+        rows.sort(key=lambda row: str(row["name"]))
+    whole = sum(found, Sum({}, 0, Usage()))
+    return {"by": params.by, "startDate": first, "endDate": last, "rows": rows, "totals": _cost(whole)}
+
+
+METHODS: tuple[Method, ...] = (
+    Method("sessions.usage", READ, SessionsUsage, usage, advertised=False),
+    Method("usage.cost", READ, UsageCost, cost),
+    Method("usage.report", READ, UsageReport, report),
+)
