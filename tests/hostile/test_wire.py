@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import websockets
 
-from tests.e2e.outside import house
-from tests.e2e.resident import TOKEN, Client, Resident
+from tests.e2e.resident import TOKEN, Client, Resident, strict_model
 from tests.hostile.cases import Hostile, of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -21,8 +22,22 @@ PROBES: dict[str, dict[str, Any]] = {
     "sessions.list": {},
     "chat.send": {"sessionKey": "agent:main:main", "message": "say:1", "idempotencyKey": "probe"},
     "exec.approval.list": {},
-    "config.get": {},
+    "exec.approvals.get": {},
 }
+
+
+@asynccontextmanager
+async def listening(root: Path, model_url: str) -> AsyncIterator[Resident]:
+    """A gateway that answers programs too."""
+    program = Resident(root, model_url)
+    program.config["gateway"]["http"] = {"endpoints": {"chatCompletions": {"enabled": True}}}
+    program.write()
+    await program.start()
+    try:
+        yield program
+    finally:
+        program.kill()
+        await program.gone()
 
 
 async def status(program: Resident, path: str, head: list[str]) -> tuple[int, bytes]:
@@ -70,7 +85,7 @@ async def _reaches(client: Client, name: str, asked: dict[str, Any]) -> bool:
 
 
 async def test_nobody_passes_for_this_machine_or_for_more_than_he_is(tmp_path: Path) -> None:
-    async with house(tmp_path) as (program, model):
+    async with strict_model() as model, listening(tmp_path, model.url) as program:
         # the controls: with our own name and the token it is answered, and an owner's client may all of it
         good = [f"Host: 127.0.0.1:{program.port}", f"Authorization: Bearer {TOKEN}"]
         assert (await status(program, "/v1/models", good))[0] == 200

@@ -227,12 +227,27 @@ def _operands(words: Sequence[str], cwd: str) -> Iterator[tuple[str, str, Identi
     are programs themselves. What a program opens of its own accord is not known here.
     """
     every = any(programs.can_do_anything(word) for word in words)
-    for word in words:
-        for name in dict.fromkeys((word, word.partition("=")[2])):
-            path = os.path.join(cwd, name)  # noqa: PTH118
-            seen = _file(path) if name else None
+    folders = tuple(_folders(words, cwd))
+    names = (name for word in words for name in dict.fromkeys((word, word.partition("=")[2])) if name)
+    for name in names:
+        for path in dict.fromkeys(os.path.join(folder, name) for folder in folders):  # noqa: PTH118
+            seen = _file(path)
             if seen is not None and (every or os.access(path, os.X_OK)):
                 yield name, os.path.realpath(path), seen
+
+
+def _folders(words: Sequence[str], cwd: str) -> Iterator[str]:
+    """Where the names in a line may be meant from: its folder, and those that the line may go to."""
+    found = [cwd]
+    if not _MOVES.isdisjoint(words):
+        for word in words:
+            paths = [os.path.join(each, word) for each in found]  # noqa: PTH118
+            found += [each for each in paths if len(found) < _MOST_FOLDERS and os.path.isdir(each)]  # noqa: PTH112
+    yield from dict.fromkeys(found)
+
+
+_MOVES: Final = frozenset({"cd", "pushd", "-C", "--chdir", "--directory"})
+_MOST_FOLDERS: Final = 16
 
 
 def _safe(settings: Settings) -> SafeBins:
