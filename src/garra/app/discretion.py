@@ -1,4 +1,4 @@
-"""What is kept out of everything that leaves: the secrets of the configuration, the environment, stores and accounts."""
+"""What is kept out of everything that leaves: the secrets of configuration, environment, stores and accounts."""
 
 from __future__ import annotations
 

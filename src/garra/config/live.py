@@ -129,6 +129,9 @@ class Live:
             self._snapshot = found
             return
         self._snapshot = found
+        for issue in found.warnings:
+            if issue not in old.warnings:
+                log.warning("%s: %s", issue.path, issue.message)
         if found.config != old.config:
             for changed in tuple(self._subscribers):
                 changed(old.config, found.config)

@@ -22,6 +22,7 @@ from garra.config.variables import is_reference
 from garra.core.dotted import Path
 from garra.core.errors import GarraError, NotFound, Unavailable
 from garra.core.secret import Secret
+from garra.core.value import frozen
 from garra.io.env import Environment
 from garra.io.files import atomic
 from garra.io.secrets import NAME, Entry, Store
@@ -165,7 +166,7 @@ class References:
             raise NotFound("its id must be letters, digits and ._:/#-, without . or .. between slashes")
         if alias not in self._answers:
             try:
-                self._answers[alias] = _asked(alias, provider, wanted, self._env, self._paths)
+                self._answers[alias] = _asked(_Caller(alias, self._env, str(self._paths.home)), provider, wanted)
             except GarraError as fault:
                 self._answers[alias] = fault
         answer = self._answers[alias]
@@ -178,21 +179,26 @@ class References:
         return value
 
 
-def _asked(
-    alias: str, provider: Mapping[str, Any], wanted: list[str], env: Environment, paths: Paths
-) -> dict[str, Any]:
+@frozen
+class _Caller:
+    """What a program that gives secrets is started with, as far as it is not its own settings."""
+
+    alias: str
+    env: Environment
+    home: str
+
+
+def _asked(caller: _Caller, provider: Mapping[str, Any], wanted: list[str]) -> dict[str, Any]:
     """What a program answers: texts by id, faults as objects. Raises Unavailable. What it prints is never quoted."""
     command = str(provider.get("command") or "")
     check_program(command, provider.get("trustedDirs"))
     door = importlib.import_module("garra.io.process.door")
-    passed = {name: env[name] for name in _texts(provider.get("passEnv")) if name in env}
+    passed = {name: caller.env[name] for name in _texts(provider.get("passEnv")) if name in caller.env}
     built = {**passed, **{key: str(value) for key, value in _object(provider.get("env")).items()}}
-    start = door.Start((command, *_texts(provider.get("args"))), str(paths.home), built, stdin=True, stderr="drop")
-    given = json.dumps({"protocolVersion": 1, "provider": alias, "ids": wanted}).encode()
-    seconds, room = (
-        _number(provider.get("timeoutMs"), TIMEOUT_MS) / 1000,
-        _number(provider.get("maxOutputBytes"), BYTES),
-    )
+    start = door.Start((command, *_texts(provider.get("args"))), caller.home, built, stdin=True, stderr="drop")
+    given = json.dumps({"protocolVersion": 1, "provider": caller.alias, "ids": wanted}).encode()
+    seconds = _number(provider.get("timeoutMs"), TIMEOUT_MS) / 1000
+    room = _number(provider.get("maxOutputBytes"), BYTES)
     ended = importlib.import_module("garra.io.process.short").once(start, given=given, timeout_s=seconds, limit=room)
     if ended.code is None:
         raise Unavailable(f"{command} did not answer within {seconds:g} s", retryable=True)

@@ -61,6 +61,18 @@ def check(name: str, value: str, kind: Kind) -> None:
         raise UserError(f"{name}: what was given is what is shown in place of a secret, not the secret")
 
 
+def exact(host: str) -> str:
+    """A host as it is compared. Raises UserError for what is none, or more than one."""
+    text = host.strip().rstrip(".").lower()
+    try:
+        text = text.encode("idna").decode()
+    except UnicodeError:
+        text = ""
+    if not re.fullmatch(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*", text):
+        raise UserError(f"{host!r} is no host: write one name, such as api.example.com, without scheme, port or *")
+    return text
+
+
 class Store:
     """The store at `path`. All calls block. `ring` is the keyring, loaded when an entry is in it."""
 

@@ -44,7 +44,7 @@ class Quiet:
 class History:
     """One session's history. The same messages always give the same request, byte for byte."""
 
-    def __init__(self, zone: tzinfo, blots: Callable[[], Blots]) -> None:
+    def __init__(self, zone: tzinfo, blots: Callable[[], Blots] = lambda: NONE) -> None:
         self._stamps = Stamps(zone)
         self._quiet = Quiet(blots)
         self._known = 0
