@@ -147,7 +147,6 @@ class _Resident:
             found, gateway, opening = await self._listen(live, way_in, sockets)
         options = Options(found=found, step=trace.step)
         house = self.house = await self.stack.enter_async_context(opened(self.paths, self.env, options))
-        gateway.hub.clean = house.discretion.clean
         await self._furnish(live.config)
         with trace.step("methods"):
             await gateway.devices.load()
@@ -308,6 +307,7 @@ class _Resident:
 
     def _connect(self, host: Host, house: House, gateway: Gateway) -> Registry:
         """Tie the house to the gateway: methods, health, and the tools' own door to the methods."""
+        gateway.hub.clean = house.discretion.clean
         registry = table.of(gateway)
         gateway.health.collect = lambda: status.health(host)
         house.calls.ask_gateway = table.caller(registry, host)
