@@ -309,3 +309,31 @@ async def test_every_refusal_is_one_line_without_secrets(tmp_path: Path) -> None
             assert "\n" not in error["message"]
             assert TOKEN not in json.dumps(error)
             assert "guess" not in json.dumps(error)
+
+
+async def test_a_right_token_of_a_device_excuses_no_guess_at_the_shared_secret(tmp_path: Path) -> None:
+    async with running(tmp_path, PROXIED) as house, guest(house) as owner:
+        error, _ = await refusal(knock(house))
+        await approve(owner, error)
+        async with knock(house) as who:
+            token = who.hello["auth"]["deviceToken"]
+        for _ in range(9):
+            await refusal(knock(house, auth={"token": "wrong"}))
+        async with knock(house, auth={"deviceToken": token}):
+            pass
+        await refusal(knock(house, auth={"token": "wrong"}))
+        _, detail = await refusal(knock(house))
+        assert detail == "AUTH_RATE_LIMITED"
+        async with knock(house, auth={"deviceToken": token}):
+            pass
+
+
+async def test_a_page_in_a_browser_of_this_machine_is_not_spared(tmp_path: Path) -> None:
+    async with running(tmp_path) as house:
+        page = {"Origin": f"http://127.0.0.1:{house.port}"}
+        for _ in range(10):
+            await refusal(guest(house, key=Key(), client=TUI, auth={"token": "wrong"}, headers=page))
+        _, detail = await refusal(guest(house, key=Key(), client=TUI, headers=page))
+        assert detail == "AUTH_RATE_LIMITED"
+        async with guest(house):
+            pass

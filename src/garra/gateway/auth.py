@@ -92,13 +92,15 @@ class Gatekeeper:
                 self._limits = limits.failed(self._limits, key, self._clock.monotonic(), door.rule)
             raise
         if key:
-            self._limits = limits.passed(self._limits, key)
+            self._limits = limits.passed(self._limits, _counted(_where(caught, door), admission.who.method))
         return admission
 
-    def _key(self, caught: Caught, door: Door) -> str | None:
-        if caught.approach.loopback and door.spare_loopback:
-            return None
-        return caught.approach.address
+    def _key(self, caught: Caught, door: Door) -> str:
+        """By what wrong credentials are counted; empty for a program of this machine, which is spared."""
+        where = _where(caught, door)
+        auth = caught.connect.auth
+        alone = auth.device_token and not (auth.token or auth.password)
+        return _counted(where, "device-token" if alone else "") if where else ""
 
     async def _judge(self, caught: Caught, door: Door) -> Admission:
         shared, method = shared_auth(caught, door)
@@ -193,6 +195,19 @@ class Gatekeeper:
             since_ms=self._clock.now_ms(),
         )
         return Admission(who, scopes)
+
+
+def _where(caught: Caught, door: Door) -> str:
+    """Who tries: an address, or the page in a browser of this machine, which is never spared."""
+    approach = caught.approach
+    if approach.loopback and approach.origin is not None:
+        return f"browser-origin:{approach.origin}"
+    return "" if approach.loopback and door.spare_loopback else approach.address
+
+
+def _counted(where: str, method: str) -> str:
+    """Devices' tokens and the shared secret are counted apart: a right one excuses no guess at the other."""
+    return f"device {where}" if method == "device-token" else where
 
 
 def _check_version(connect: Connect) -> None:
