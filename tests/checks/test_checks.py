@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from garra.checks import engine
 from garra.checks.all import examine
 from garra.checks.finding import Finding, Ground
 from garra.config.load import load
 from garra.config.paths import resolve
 from garra.config.write import Writer
+from garra.domains.exec import approvals_rules
 from garra.domains.plugins import scaffold
 from garra.io import lock
 from garra.io.env import Environment
+from garra.io.store.db import Database
+from garra.io.store.shelf import Shelf
 
 OWN = {
     "models": {
@@ -234,7 +242,7 @@ def test_what_the_owner_opened_in_the_sandbox_is_pointed_out(here: Installation)
     assert found(egress={"allow": ["*"]}) == [("note", "egress.allow")]
     assert found(docker={"binds": ["/etc:/x"]}) == [("warn", "docker")]
     here.write(json.dumps({"agents": {"defaults": {"sandbox": {"backend": "podman"}}}}))
-    assert "podman is not installed" in here.found("sandbox")[0].what
+    assert "podman: it is not installed" in here.found("sandbox")[0].what
 
 
 def test_who_turns_voice_messages_into_words(tmp_path: Path) -> None:
@@ -275,3 +283,62 @@ def test_without_a_gateway_nobody_is_asked_about_channels_and_one_that_is_silent
     with lock.acquire(here.paths.lock, {"pid": 1, "port": 1}, 1.0):
         (found,) = here.found("channels")
     assert (found.level, "could not be asked" in found.what) == ("warn", True)
+
+
+def test_an_engine_that_does_not_answer(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "docker").write_text("#!/bin/sh\n")
+    (programs / "docker").chmod(0o755)
+    answers = tmp_path / "docker.sock"
+    here = Installation(tmp_path, PATH=str(programs), DOCKER_HOST=f"unix://{answers}")
+    here.write(json.dumps({"agents": {"defaults": {"sandbox": {"backend": "docker"}}}}))
+    assert "No such file" in here.found("sandbox")[0].what
+    for head, level in ((b"HTTP/1.0 200 OK", "ok"), (b"HTTP/1.0 500 No", "warn")):
+        with _answering(answers, head):
+            assert here.found("sandbox")[0].level == level
+    assert engine.fault("docker", {"PATH": str(programs), "DOCKER_HOST": "tcp://10.0.0.9:2376"}) == ""
+
+
+@contextmanager
+def _answering(path: Path, head: bytes) -> Iterator[None]:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+
+        def answer() -> None:
+            line, _ = server.accept()
+            with line:
+                line.recv(1_024)
+                line.sendall(head + b"\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield
+        thread.join(5)
+    path.unlink()
+
+
+def test_the_document_of_approvals(here: Installation) -> None:
+    def kept(document: object) -> list[Finding]:
+        async def put() -> None:
+            db = Database(here.paths.db)
+            await Shelf(db, approvals_rules.SPACE).set("document", document)
+            await db.close()
+
+        asyncio.run(put())
+        return here.found("approvals")
+
+    assert here.found("approvals") == []
+    assert [one.level for one in kept({"version": 1, "agents": "all"})] == ["bad"]
+    allowed = {"version": 1, "agents": {"main": {"allowlist": [{"id": "a", "pattern": "/usr/bin/uptime"}]}}}
+    assert [(one.level, one.what) for one in kept(allowed)] == [("ok", "1 entry of what may run unasked")]
+
+
+def test_what_the_audit_finds_is_told_in_one_line(here: Installation) -> None:
+    assert [one.level for one in here.found("security")] == ["ok"]
+    here.write('{"tools": {"taint": {"mode": "off"}}}')
+    assert [one.level for one in here.found("security")] == ["note"]
+    here.write('{"gateway": {"auth": {"mode": "none"}}}')
+    (told,) = here.faults("security")
+    assert (told.level, "garra security audit" in told.how) == ("warn", True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 
 import pytest
 
 from tests.checks.security.standing import WORDS, build, expected, fixtures
-from tests.e2e.program import Program, gateway
+from tests.e2e.program import ROOT, Program, gateway
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
 
@@ -135,3 +136,13 @@ def test_the_public_internet_needs_a_password(program: Program) -> None:
     program.configure(gateway={**funnel, "auth": {"mode": "password", "password": WORDS["$LONG"]}})
     with gateway(program):
         assert program.run("health").code == 0
+
+
+@pytest.mark.req("SEC-16")
+def test_status_says_what_a_gateway_is_and_what_it_is_not(program: Program) -> None:
+    said = program.run("status").out
+    assert "Trust     one owner, or a few who trust each other: a gateway is no wall between them" in said
+    page = (ROOT / "docs" / "concepts" / "security.md").read_text()
+    assert "One trust boundary for each gateway" in page
+    assert "People who do not trust each other need gateways of their own" in page
+    assert not re.search(r"tenants? (are|is) (kept )?(apart|isolated)|multi-tenant", page + said)

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from garra.checks import browser, config, hearing, links, model, packages, plugins, port, sandbox, state
+from garra.checks import (
+    approvals,
+    audit,
+    browser,
+    config,
+    hearing,
+    links,
+    model,
+    packages,
+    plugins,
+    port,
+    sandbox,
+    state,
+)
 from garra.checks.finding import Check, Finding, Ground
 
 CHECKS: tuple[Check, ...] = (
@@ -16,6 +29,8 @@ CHECKS: tuple[Check, ...] = (
     packages.check,
     browser.check,
     sandbox.check,
+    approvals.check,
+    audit.check,
 )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from garra.checks import engine
 from garra.checks.finding import Finding, Ground
 from garra.config.sections import Config
 from garra.domains.exec import fenced
@@ -21,16 +22,20 @@ def check(ground: Ground) -> list[Finding]:
     if getattr(config.tools.exec, "host", "") == "gateway":
         what = "commands run on this machine without a sandbox (tools.exec.host is gateway)"
         return [Finding("sandbox", "warn", what, "tools.exec.host", "garra config unset tools.exec.host")]
-    return [*_engine(config), *(found for agent_id in config.agents.ids() for found in _agent(ground, agent_id))]
+    return [
+        *_engine(config, ground.env),
+        *(found for agent_id in config.agents.ids() for found in _agent(ground, agent_id)),
+    ]
 
 
-def _engine(config: Config) -> list[Finding]:
+def _engine(config: Config, env: Mapping[str, str]) -> list[Finding]:
     backend = config.agents.defaults.sandbox.backend
     if backend in fences.ENGINES:
-        if shutil.which(backend):
-            return [Finding("sandbox", "ok", f"{backend} shuts commands in")]
         where = "agents.defaults.sandbox.backend"
-        return [Finding("sandbox", "warn", f"{backend} is not installed: no command runs", where, f"install {backend}")]
+        if not (fault := engine.fault(backend, env)):
+            return [Finding("sandbox", "ok", f"{backend} shuts commands in")]
+        how = f"install and start {backend}, or garra config unset {where}"
+        return [Finding("sandbox", "warn", f"no command runs: {backend}: {fault}", where, how)]
     if shutil.which("bwrap"):
         return [Finding("sandbox", "ok", "bubblewrap shuts commands in")]
     if sys.platform == "linux" and _landlock():

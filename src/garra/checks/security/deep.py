@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from garra.checks import engine as engines
 from garra.checks.finding import Ground as Found
 from garra.checks.security import code as lines
 from garra.checks.security.ground import Code, Deep
@@ -66,24 +65,8 @@ def _engine(found: Found) -> tuple[str, str]:
     engine = next((name for name in named if name in fences.ENGINES), "")
     if not engine:
         return "", ""
-    if shutil.which(engine, path=found.env.get("PATH")) is None:
-        return engine, "it is not installed."
-    return engine, "" if engine == "podman" else _docker(found.env.get("DOCKER_HOST", ""))
-
-
-def _docker(address: str) -> str:
-    path = address.removeprefix("unix://") if address.startswith("unix://") else "/var/run/docker.sock"
-    if address and not address.startswith("unix://"):
-        return ""
-    try:
-        with socket.socket(socket.AF_UNIX) as line:
-            line.settimeout(WAIT_S)
-            line.connect(path)
-            line.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
-            answer = line.recv(1_024)
-    except OSError as fault:
-        return f"{path}: {fault.strerror or fault}."
-    return "" if answer.split(b"\r\n", 1)[0].endswith(b" 200 OK") else f"{path} does not answer as an engine does."
+    fault = engines.fault(engine, found.env)
+    return engine, fault and f"{fault}."
 
 
 def _code(found: Found) -> Iterator[Code]:

@@ -19,6 +19,7 @@ from garra.faces.cli.place import Place
 TIMEOUT_S = 5.0
 TROUBLES = 4
 """So many accounts that are not connected are told of."""
+TRUST = "one owner, or a few who trust each other: a gateway is no wall between them (garra security audit)"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -92,6 +93,7 @@ def words(report: Mapping[str, Any], here: Place) -> str:
         *([f"Sessions  {sessions}"] if sessions is not None else []),
         *_links((report.get("status") or {}).get("links") or {}, here),
         *_messages((report.get("status") or {}).get("messages") or {}),
+        f"Trust     {TRUST}",
         f"State     {state['path']}",
         f"Config    {config}",
     ]
