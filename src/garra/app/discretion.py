@@ -8,6 +8,9 @@ from garra.config import view
 from garra.config.live import Live
 from garra.config.load import Snapshot
 from garra.core.blots import Blots, blots
+from garra.core.secret import Bound
+from garra.io.http.door import GuardedHttp
+from garra.sdk.ports import Via
 
 
 class Discretion:
@@ -40,6 +43,19 @@ class Discretion:
             if (known := frozenset((*self._old, *self._more))) != self._known:
                 self._known, self._blots = known, blots(known)
         return self._blots
+
+    def bound(self) -> tuple[Bound, ...]:
+        """Those that may go to named hosts only."""
+        return self._live.snapshot.bound
+
+    def door(self) -> GuardedHttp:
+        """The door to the network by the owner's way out; what is bound to other hosts is refused there."""
+
+        def way() -> Via:
+            config = self._live.config
+            return Via(config.proxy_url or None, config.ca_file or None)
+
+        return GuardedHttp(way, bound=self.bound)
 
     def clean(self, data: bytes) -> bytes:
         """JSON without them; the same object where there is none in it."""

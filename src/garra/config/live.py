@@ -144,6 +144,7 @@ def _serving(broken: Snapshot, old: Snapshot) -> Snapshot:
         config=old.config,
         env=old.env,
         secrets=old.secrets,
+        bound=old.bound,
         source=old.source,
         included=broken.included or old.included,
     )

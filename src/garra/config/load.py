@@ -17,6 +17,7 @@ from garra.config.validate import check
 from garra.core import json5
 from garra.core.errors import Unavailable
 from garra.core.redact import SENTINEL
+from garra.core.secret import Bound
 from garra.core.value import frozen
 from garra.io.env import Environment
 from garra.io.files import atomic
@@ -32,7 +33,8 @@ class Snapshot:
     (`source` says which). `raw` is the file's text and `hash` its SHA-256 in hex, also when the file is broken;
     `parsed` is the file as written, `merged` after includes, `resolved` in today's words and after variables too;
     `included` names the further files that were read (`files` their texts); `env` holds the process's variables with
-    those of `.env` and `env.vars` beneath; `secrets` what its references were fetched as, and what the store holds.
+    those of `.env` and `env.vars` beneath; `secrets` what its references were fetched as, and what the store holds,
+    `bound` those of them that may go to named hosts only.
     """
 
     config: Config
@@ -50,6 +52,7 @@ class Snapshot:
     files: Mapping[str, str] = field(default_factory=dict)
     env: Environment = field(default_factory=lambda: Environment({}))
     secrets: Kept = field(default_factory=dict)
+    bound: tuple[Bound, ...] = ()
 
 
 def load(paths: Paths, env: Mapping[str, str], former: Kept | None = None) -> Snapshot:
@@ -63,7 +66,7 @@ def load(paths: Paths, env: Mapping[str, str], former: Kept | None = None) -> Sn
         return found
     good = last_good(paths, environment, former)
     return (
-        replace(found, config=good.config, env=good.env, secrets=good.secrets, source="last-good")
+        replace(found, config=good.config, env=good.env, secrets=good.secrets, bound=good.bound, source="last-good")
         if good is not None
         else found
     )
@@ -91,6 +94,7 @@ def snapshot_of(text: Source) -> Snapshot:
         files=text.files,
         env=text.env,
         secrets=text.secrets,
+        bound=text.bound,
     )
 
 

@@ -21,7 +21,7 @@ from garra.config.paths import Paths
 from garra.config.variables import is_reference
 from garra.core.dotted import Path
 from garra.core.errors import GarraError, NotFound, Unavailable
-from garra.core.secret import Secret
+from garra.core.secret import Bound, Secret
 from garra.core.value import frozen
 from garra.io.env import Environment
 from garra.io.files import atomic
@@ -79,7 +79,7 @@ class References:
     def look(self, source: str, provider: str, name: str) -> str:
         """The secret. Raises NotFound with a line."""
         alias = self._alias(source, provider)
-        key = json.dumps([source, alias, name, self._providers.get(alias)], sort_keys=True)
+        key = self._key(source, alias, name)
         if key not in self.found:
             try:
                 self.found[key] = Secret(self._fetched(source, alias, name))
@@ -98,6 +98,26 @@ class References:
             stored = {}
         own = {f"store {name}": entry.value for name, entry in stored.items() if entry.kind == "secret" and entry.value}
         return own | self.found
+
+    def bound(self) -> tuple[Bound, ...]:
+        """The secrets of the store that may go to named hosts only."""
+        try:
+            stored = self._stored()
+        except GarraError:
+            return ()
+        values = {name: self.found.get(self._key("store", alias, name)) for alias in self._stores() for name in stored}
+        return tuple(
+            Bound(name, secret, entry.hosts)
+            for name, entry in stored.items()
+            if entry.hosts and (secret := entry.value or values.get(name))
+        )
+
+    def _stores(self) -> list[str]:
+        own = [alias for alias, each in self._providers.items() if _object(each).get("source") == "store"]
+        return [self._alias("store", ""), *own]
+
+    def _key(self, source: str, alias: str, name: str) -> str:
+        return json.dumps([source, alias, name, self._providers.get(alias)], sort_keys=True)
 
     def _stored(self) -> dict[str, Entry]:
         if self._entries is None:

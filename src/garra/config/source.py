@@ -16,6 +16,7 @@ from garra.config.paths import Paths
 from garra.config.references import Kept, References
 from garra.config.variables import Missing
 from garra.core.errors import Unavailable
+from garra.core.secret import Bound
 from garra.io.env import Environment
 from garra.io.files import atomic
 
@@ -38,6 +39,7 @@ class Source:
     issues: tuple[Issue, ...] = ()
     env: Environment = field(default_factory=lambda: Environment({}))
     secrets: Kept = field(default_factory=dict)
+    bound: tuple[Bound, ...] = ()
 
 
 def digest(raw: str) -> str:
@@ -116,6 +118,7 @@ def interpret(
         issues=tuple(included.issues),
         env=whole,
         secrets=references.secrets(),
+        bound=references.bound(),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from garra.core.errors import NotFound
 
 
@@ -40,3 +42,12 @@ class Secret:
         return "Secret(missing)" if self.missing else "Secret(***)"
 
     __str__ = __repr__
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A secret that may go to these hosts only."""
+
+    name: str
+    secret: Secret
+    hosts: tuple[str, ...]

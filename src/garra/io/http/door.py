@@ -13,12 +13,14 @@ from urllib.parse import urljoin, urlsplit
 
 from garra.core.errors import Unavailable
 from garra.io.http.ask import Ask
+from garra.io.http.bound import Binding, Bounds
 from garra.sdk.ports import DIRECT, Body, Spawn, Stream, Via, WebSocket
 
 if TYPE_CHECKING:
     from garra.io.http.pool import Answered, Pools
 
-_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key"})
+_PLAIN = frozenset({"accept", "accept-encoding", "accept-language", "content-type", "range", "user-agent"})
+"""What goes along to another origin: of all other headers nobody knows whether they are a credential."""
 _REDIRECTS = 5
 Opened = Callable[..., Awaitable[Stream]]
 
@@ -26,14 +28,21 @@ Opened = Callable[..., Awaitable[Stream]]
 class GuardedHttp:
     """`sdk.ports.Http` and `sdk.ports.Dial`. `via` is the default way out, or gives it anew for every request, so that
     a changed setting counts at once; `guard` refuses every address that is not public (a function: unless it says true
-    of the host).
+    of the host); `bound` are the secrets that may go to named hosts only, and are refused on the way to others.
 
     Answers are asked for uncompressed; a server that compresses all the same is understood for gzip and deflate.
     """
 
-    def __init__(self, via: Via | Callable[[], Via] = DIRECT, *, guard: bool | Callable[[str], bool] = False) -> None:
+    def __init__(
+        self,
+        via: Via | Callable[[], Via] = DIRECT,
+        *,
+        guard: bool | Callable[[str], bool] = False,
+        bound: Binding = lambda: (),
+    ) -> None:
         self._via = via
         self._guard = guard
+        self._bounds = Bounds(bound)
         self._pools: Pools | None = None
 
     def stream(
@@ -81,6 +90,7 @@ class GuardedHttp:
         """As `sdk.ports.Dial`."""
         module = await asyncio.to_thread(importlib.import_module, "garra.io.http.websocket")
         parsed, host, port, tls = module.address(url)
+        self._bounds.check(host, (url, *(headers or {}).values()))
         stream = await self.open(host, port, tls=tls, connect=connect, via=via)
         socket = module.made(stream, parsed, host, limit)
         try:
@@ -119,7 +129,9 @@ class GuardedHttp:
         return replace(via, proxy=via.proxy or usual.proxy, ca_file=via.ca_file or usual.ca_file)
 
     def _loaded(self) -> Pools:
-        pools: Pools = self._pools or importlib.import_module("garra.io.http.pool").Pools(guard=self._guard)
+        pools: Pools = self._pools or importlib.import_module("garra.io.http.pool").Pools(
+            guard=self._guard, bounds=self._bounds
+        )
         self._pools = pools
         return pools
 
@@ -165,5 +177,5 @@ def _turned(ask: Ask, target: str) -> Ask:
         raise Unavailable(line, details={"kind": "refused"})
     if (before.scheme, before.netloc) == (after.scheme, after.netloc):
         return replace(ask, url=target)
-    kept = {name: value for name, value in ask.headers.items() if name not in _CREDENTIALS}
+    kept = {name: value for name, value in ask.headers.items() if name in _PLAIN}
     return replace(ask, url=target, headers=kept)

@@ -16,6 +16,7 @@ import httpcore2
 from garra.core.errors import Unavailable
 from garra.io.http import net
 from garra.io.http.ask import Ask
+from garra.io.http.bound import Bounds
 from garra.io.http.connections import Connections, Lent
 from garra.sdk.ports import Via
 
@@ -35,7 +36,8 @@ _FAULTS: tuple[tuple[tuple[type[Exception], ...], str, str], ...] = (
 class Pools:
     """One pool for each way out, http and https apart: certificates are read only where they are needed."""
 
-    def __init__(self, *, guard: net.Guard) -> None:
+    def __init__(self, *, guard: net.Guard, bounds: Bounds | None = None) -> None:
+        self._bounds = bounds
         self._pools: dict[tuple[Via, bool], Connections] = {}
         self._trusted: dict[str | None, ssl.SSLContext] = {}
         self._clients: dict[Via, Any] = {}
@@ -46,6 +48,8 @@ class Pools:
         """Send it and give the answer once its head has come. Raises Unavailable."""
         target = _parsed(ask.url)
         host = target.host.decode()
+        if self._bounds is not None:
+            self._bounds.check_request(host, ask.url, ask.headers, ask.body)
         times = {"connect": ask.connect, "pool": ask.connect, "read": ask.wait, "write": ask.wait}
         with translated(host):
             pool = await self._pool(ask.via, secure=target.scheme == b"https")
