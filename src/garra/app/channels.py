@@ -93,18 +93,15 @@ class Channels:
         self._house, self._hide = house, hide
         self._credentials: tuple[str, ...] = ()
         db, clock, spawn = house.db, house.clock, house.spawn
-        self.inbox, self.outbox, timeline = (
-            Inbox(db, clock),
-            Outbox(db, clock, house.discretion.now),
-            Timeline(db, clock),
-        )
+        self.inbox, timeline = Inbox(db, clock), Timeline(db, clock)
+        self.outbox = Outbox(db, clock, house.discretion.now)
         self._ledger = Ledger(db, self.inbox, self.outbox, timeline)
         self._media = MediaRoot(house.paths.media, clock)
         self._ears = hearing.ears(house)
         self.pairing = Pairing(lambda name: Shelf(db, name), clock, secrets.randbelow)
         self._rules = Accounts(lambda: house.live.config)
         self._cursors = Shelf(db, "channel-cursors")
-        self._public = GuardedHttp(self._way, guard=True)
+        self._public = GuardedHttp(self._way, guard=True, bound=house.discretion.bound)
         door = Door(self.inbox, self._rules, self.pairing, lambda key: self.links.bot(key), clock, spawn)
         self.links = Links(Doors(self._make, door.receive, self._tell, clock, spawn))
         self.shares = Shares(

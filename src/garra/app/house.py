@@ -58,7 +58,6 @@ from garra.runs.review import Reviewer
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
 from garra.runs.subagents import Subagents
-from garra.sdk.ports import Via
 from garra.sdk.provider import Provider
 from garra.sdk.tool import Tool
 
@@ -200,7 +199,7 @@ class _Building:
         live = self.live
         self.programs = Programs()
         self.stack.push_async_callback(self.programs.close)
-        self.http = GuardedHttp(lambda: Via(live.config.proxy_url or None, live.config.ca_file or None))
+        self.http = self.discretion.door()
         self.stack.push_async_callback(self.http.close)
         fetcher = Fetcher(self.http, self.programs, self.env, Progress(self.options.tell, self.clock))
         self.weights = LocalWeights(self.paths.state / "models", fetcher)
