@@ -31,6 +31,9 @@ OURS = {
     "tools.explain": "read",
     "tools.policy": "read",
     "usage.report": "read",
+    "work.stop": "admin",
+    "work.resume": "admin",
+    "work.state": "read",
 }
 GIVES = {
     "admin": {"admin", "read", "write", "approvals", "pairing", "questions", "talk"},

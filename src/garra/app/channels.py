@@ -44,6 +44,7 @@ from garra.io.files.root import Root
 from garra.io.http.door import GuardedHttp
 from garra.io.store.shelf import Shelf
 from garra.sdk.channel import Address, Channel, File
+from garra.runs.switch import Switch
 from garra.sdk.channel import Ports as ChannelPorts
 from garra.sdk.ports import Via
 from garra.turns.attached import Fetched
@@ -89,8 +90,8 @@ class Channels:
     in a session, set before the start.
     """
 
-    def __init__(self, house: House, hide: Callable[[Sequence[str]], None]) -> None:
-        self._house, self._hide = house, hide
+    def __init__(self, house: House, hide: Callable[[Sequence[str]], None], switch: Switch) -> None:
+        self._house, self._hide, self._switch = house, hide, switch
         self._credentials: tuple[str, ...] = ()
         db, clock, spawn = house.db, house.clock, house.spawn
         self.inbox, timeline = Inbox(db, clock), Timeline(db, clock)
@@ -148,14 +149,21 @@ class Channels:
         self._couriers.follow(found)
         await self._owner.start(self._ledger)
         await self._pump.start()
-        await self._web_resume()
-        await self._house.subagents.resume()
+        if self._switch.paused:
+            house.spawn(self._go_on(), "what waits for the end of the pause")
+        else:
+            await self._go_on()
         await self.links.apply(found)
         house.live.subscribe(self._edited)
         house.spawn(self._sweep(), "sweep of messages")
 
     async def _web_resume(self) -> None:
         """Go on with what operators had asked; newest first is how they are listed."""
+    async def _go_on(self) -> None:
+        await self._switch.cleared()
+        await self._web_resume()
+        await self._house.subagents.resume()
+
         left = await self._ledger.rows(Query("in", "adopted", WEBCHAT, limit=LEFT))
         rows = [row for row in reversed(left) if isinstance(row, InboxRow)]
         await self.webchat.resume(rows, self._say)
@@ -234,6 +242,8 @@ class Channels:
             subagents=house.subagents,
         )
 
+            switch=self._switch,
+            ledger=house.purse.ledger,
     def _card_ports(self, owners: Owners) -> CardPorts:
         async def attach(channel: str, name: str, data: bytes) -> File:
             return (await self._media.add(channel, name, data, mime="text/plain")).file()
@@ -314,3 +324,5 @@ class Channels:
             except GarraError as error:
                 log.warning("old messages stay for now: %s", error.message)
             await self._house.clock.sleep(SWEEP_S)
+                if (ledger := self._house.purse.ledger) is not None:
+                    await ledger.sweep()

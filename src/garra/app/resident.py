@@ -17,7 +17,7 @@ import uvloop
 
 from garra import __version__
 from garra.app import approvals_served as approvals
-from garra.app import logbook, strange, trying
+from garra.app import logbook, strange, switches, trying
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
@@ -41,6 +41,7 @@ from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
 from garra.gateway.methods import chat, pairing, questions, status, usage
+from garra.gateway.methods import stop as stops
 from garra.gateway.opening import Opening
 from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
@@ -156,7 +157,8 @@ class _Resident:
             self.stack.callback(approvals.serve(house.approvals, host, house.runs))
             await gateway.health.refresh()
         with trace.step("channels"):
-            channels = self.channels = Channels(house, kept.also)
+            switch = host.more[stops.WHERE] = await switches.made(house)
+            channels = self.channels = Channels(house, kept.also, switch)
             channels.put = partial(chat.put, host)
             host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
             host.more["shares"] = channels.shares

@@ -34,6 +34,7 @@ class Reach:
 
 
 @frozen
+    browser: Host
 class Ground:
     """What the house has for it; `models` are there before the first call."""
 
@@ -72,4 +73,4 @@ async def opened(ground: Ground, stack: AsyncExitStack) -> Reach:
         "shelf": Shelf(MediaRoot(ground.paths.media, clock)),
         "browsing": browser,
     }
-    return Reach(door, ports)
+    return Reach(door, ports, browser)

@@ -11,11 +11,13 @@ from garra.core.value import frozen
 from garra.domains.access.pairing import Pairing
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
+from garra.domains.spending.ledger import Ledger
 from garra.gateway import kin
 from garra.gateway.approvals import WHERE, register
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, APPROVALS, PAIRING, Caller
-from garra.turns import approve, kinfolk, queueing
+from garra.gateway.methods import stop, usage
+from garra.turns import allstop, approve, kinfolk, queueing, spent
 from garra.turns.chores import QUEUES, used
 from garra.turns.parts import cannot_compact
 
@@ -83,6 +85,9 @@ async def _new(host: Host, session: Session, typed: Typed, caller: Caller) -> st
 
 
 async def _stop(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    if allstop.meant(typed.argument):
+        caller.require(ADMIN)
+        return await allstop.stop(stop.switch(host), typed.argument)
     runs = await host.runs.abort(session.key, None, "stop")
     await host.show.aborted(runs, "stop")
     if helpers := len(await kin.stop_under(host, session.key)):
@@ -135,7 +140,14 @@ async def _whoami(host: Host, session: Session, typed: Typed, caller: Caller) ->
 
 
 async def _usage(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
-    return used(session)
+    ledger = host.more.get(usage.WHERE)
+    known = ledger if isinstance(ledger, Ledger) else None
+    return "\n".join((used(session), *await spent.lines(known, session.key, host.clock)))
+
+
+async def _resume(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    caller.require(ADMIN)
+    return await allstop.resume(stop.switch(host))
 
 
 async def _verbose(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
@@ -201,7 +213,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("status", "show model, tokens and whether something runs", "status", _status),
     Command("new", "begin a new conversation", "session", _new),
     Command("reset", "begin anew; the old conversation is kept", "session", _new),
-    Command("stop", "stop what is running", "session", _stop, aliases=("abort",)),
+    Command("stop", "stop what is running; all: everywhere", "session", _stop, takes="[all [pause]]",
+            aliases=("abort",)),
+    Command("resume", "let work go on after /stop all pause", "management", _resume),
     Command("subagents", "who works for this conversation", "status", _subagents, takes="[list | log | info | stop]"),
     Command("model", "show or set this session's model", "options", _model, takes="[provider/model | default]"),
     Command("think", "show or set how much the model thinks", "options", _think, takes="[level | default]",
@@ -211,7 +225,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("queue", "show or set what becomes of messages while the agent works", "options", _queue,
             takes="[mode | default]"),
     Command("whoami", "who you are here and what you may do", "status", _whoami, aliases=("id",)),
-    Command("usage", "tokens of this conversation", "status", _usage),
+    Command("usage", "tokens of this conversation, of today and of this month", "status", _usage),
     Command("compact", "sum up the conversation so far", "session", _compact),
     Command("pair", "who asks to be let in; let one in", "management", _pair, takes="[code]"),
     Command("approve", "allow what an agent asks", "management", _approve, takes="[id] [answer]"),

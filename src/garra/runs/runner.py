@@ -61,6 +61,8 @@ class Runs:
         self._entering: dict[RunId, asyncio.Future[Run]] = {}
         self._listeners: list[Listener] = []
         self._closing = False
+        self.held = ""
+        """Why nothing may begin, in words; empty where it may."""
 
     async def submit(self, turn: Turn) -> Run:
         """Accept a turn and give its run, which may have to wait. The same run id gives the same run.
@@ -73,6 +75,8 @@ class Runs:
             return known
         if self._closing:
             raise Unavailable("The gateway is stopping; send it again when it is back.", retryable=True)
+        if self.held:
+            raise Unavailable(self.held, retryable=True)
         entering = self._entering.get(turn.run_id)
         if entering is not None:
             return await asyncio.shield(entering)
@@ -128,6 +132,15 @@ class Runs:
         for run in hit:
             await run.wait()
         return [run.run_id for run in hit]
+
+    def cancel_all(self, reason: str) -> list[Run]:
+        """Stop all runs of all sessions, running and waiting, at once; gives them, before they have ended."""
+        hit = list(self.every())
+        for run in hit:
+            run.cancel.set(reason)
+        for lane in list(self._lanes.values()):
+            lane.cancel(None)
+        return hit
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Have `listener` called with every event of every run, in order. It must not block, and not raise."""

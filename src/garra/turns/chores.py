@@ -14,7 +14,7 @@ from garra.core.value import frozen
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.sdk.model import Level
-from garra.turns import approve, commands, kinfolk, queueing
+from garra.turns import allstop, approve, commands, kinfolk, queueing, spent
 from garra.turns.ask import Spoken
 from garra.turns.commands import Given
 from garra.turns.parts import Ports
@@ -148,7 +148,7 @@ async def _bot_me(desk: Desk) -> str:
 
 
 async def _usage(desk: Desk) -> str:
-    return used(await desk.session())
+    return "\n".join((used(await desk.session()), *await spent.lines(desk.ports.ledger, desk.key, desk.ports.clock)))
 
 
 def used(session: Session | None) -> str:
@@ -164,6 +164,10 @@ def used(session: Session | None) -> str:
 
 async def _stop(desk: Desk) -> str:
     """Runs, what waits for them, and their programs, those in the background too."""
+    if allstop.meant(desk.given.words):
+        if not desk.spoken.admitted.owner:
+            raise UserError("Only an owner may stop everything; /stop stops this conversation.")
+        return await allstop.stop(desk.ports.switch, desk.given.words)
     ended, helpers = 0, 0
     for route in desk.spoken.routes:
         ended += len(await desk.ports.runs.abort(route.key, reason="stop"))
@@ -312,6 +316,7 @@ CHORES: Final[Mapping[str, Chore]] = {
     "bot-me": _bot_me,
     "usage": _usage,
     "stop": _stop,
+    "resume": lambda desk: allstop.resume(desk.ports.switch),
     "subagents": _subagents,
     "new": _new,
     "reset": _new,

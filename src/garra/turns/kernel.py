@@ -204,7 +204,8 @@ class Kernel:
         self._bursts.close(key)
 
     def _is_stopped(self, spoken: Spoken) -> bool:
-        return spoken.row.seq < self._stopped.get(lane(spoken.event.address), 0)
+        everywhere = spoken.row.received_at <= self._ports.switch.stopped_at
+        return everywhere or spoken.row.seq < self._stopped.get(lane(spoken.event.address), 0)
 
     async def _said(self, spoken: Spoken, text: str, given: Given) -> Outcome:
         asked = await self._starts.asked(spoken)

@@ -18,11 +18,13 @@ from garra.domains.delivery.inbox import InboxRow
 from garra.domains.exec.approvals import Approvals
 from garra.domains.questions.register import Questions
 from garra.domains.sessions.session import Session
+from garra.domains.spending.ledger import Ledger
 from garra.runs.run import Run, Turn
 from garra.runs.subagents import Subagents
 from garra.sdk.channel import Address, Inbound
 from garra.sdk.model import Model
 from garra.sdk.ports import Clock, Spawn
+from garra.turns import allstop
 
 ReplyMode = Literal["", "off", "first", "all"]
 """Whether an answer is shown as a reply to the message it answers: as configured, never, its first part, each part."""
@@ -230,7 +232,8 @@ async def cannot_compact(key: str) -> str:
 class Ports:
     """Everything. `workspace` gives an agent's folder; `halt` ends a session's programs and sub-agents, and says how
     many of these; `compact` sums one up and says what became of it; `warn` is a line for the owner; `approvals` are the
-    questions that /approve answers, `questions` those of agents.
+    questions that /approve answers, `questions` those of agents; `switch` stops and pauses everything, `ledger` tells
+    what was spent.
     """
 
     inbox: Inbox
@@ -253,3 +256,5 @@ class Ports:
     subagents: Subagents | None = None
     approvals: Approvals | None = None
     questions: Questions | None = None
+    switch: allstop.Switch = field(default_factory=allstop.Open)
+    ledger: Ledger | None = None

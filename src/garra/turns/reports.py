@@ -108,6 +108,7 @@ class Reports:
         return await self._answered(row, child, await self._begin(row, child))
 
     async def _begin(self, row: InboxRow, child: Child) -> Going:
+        await self._ports.switch.cleared()
         session = await self._ports.sessions.get(child.home.key)
         address = row.event.address
         assert address is not None

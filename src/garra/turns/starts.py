@@ -11,7 +11,7 @@ from garra.core.errors import Unavailable
 from garra.core.groups import Line
 from garra.core.routing import Route
 from garra.core.taint import ROW, Mark
-from garra.turns import ask, marks
+from garra.turns import allstop, ask, marks
 from garra.turns.answers import Answers, Going
 from garra.turns.ask import Spoken
 from garra.turns.mentions import name
@@ -36,6 +36,7 @@ class Starts:
     async def begin(self, spoken: Sequence[Spoken], route: Route, text: str, number: int = 1) -> Going:
         """Hand messages, in these words, to one agent; `number` is the round in which several answer."""
         ports, first = self._ports, spoken[0]
+        await self._cleared(first)
         rows = [each.row.id for each in spoken]
         session = await ports.sessions.get(route.key)
         waits = settings(ports.config(), first.event.address.channel, session)
@@ -48,6 +49,15 @@ class Starts:
             run.cancel.set("stop")
             await ports.runs.abort(route.key, run.run_id, "stop")
         return self._answers.begin(run, rows, asked)
+
+    async def _cleared(self, spoken: Spoken) -> None:
+        """While work is paused a message waits, and its chat is told so once."""
+        switch = self._ports.switch
+        if switch.paused:
+            address = spoken.event.address
+            drafts = self._ports.voice.drafts(allstop.notice(switch, address), Asked(address), allstop.WAITS)
+            await self.in_place(lambda: self._ports.outbox.put(drafts))
+            await switch.cleared()
 
     async def in_place(self, step: Callable[[], Awaitable[T]]) -> T:
         """Do it; where the store refuses for a moment, wait here: a message that is given back loses its place."""

@@ -101,6 +101,10 @@ class Host:
         executable, lacks = await asyncio.to_thread(self._found)
         return Standing(self._alive() is not None, executable, lacks)
 
+    @property
+    def running(self) -> bool:
+        return self._alive() is not None
+
     def _alive(self) -> Running | None:
         running = self._running
         return running if running is not None and running.child.code is None else None

@@ -1,0 +1,43 @@
+"""`garra stop --all`: everything the gateway does ends at once; with --pause nothing begins until `garra resume`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from garra.client import quick
+from garra.client.socket import Unreachable
+from garra.core.errors import Forbidden, UserError
+from garra.faces.cli import output, parsing, place
+
+SCOPES = ("operator.admin",)
+
+
+def run(arguments: Sequence[str]) -> int:
+    about = "Stop all runs, what waits for them, sub-agents, commands and the browser, at once."
+    parser = parsing.with_target(parsing.with_json(parsing.parser("stop", about)))
+    parser.add_argument("--all", action="store_true", help="yes, everything")
+    parser.add_argument("--pause", action="store_true", help="and begin nothing until `garra resume`; messages wait")
+    asked = parser.parse_args(list(arguments))
+    if not asked.all:
+        raise UserError("say --all: everything stops. One conversation is stopped by /stop in its chat")
+    found = called(asked, "work.stop", {"pause": True} if asked.pause else {})
+    if asked.json:
+        output.say_json(found)
+    else:
+        output.say(output.harmless(found["text"]))
+    return 0
+
+
+def called(asked: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The gateway's answer. Raises UserError where none runs."""
+    here = place.here()
+    if method == "work.resume" and here.env.get("GARRA_SHELL"):
+        raise Forbidden("an agent may not let work go on: a person does, in another terminal")
+    try:
+        found: dict[str, Any] = quick.call(here.target(parsing.wanted(asked)), method, params, scopes=SCOPES)
+    except Unreachable as fault:
+        if here.holder or asked.url:
+            raise
+        raise UserError(f"No gateway runs here, so nothing is at work ({fault.message}).") from None
+    return found
