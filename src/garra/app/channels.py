@@ -43,8 +43,8 @@ from garra.domains.questions.register import Questions
 from garra.io.files.root import Root
 from garra.io.http.door import GuardedHttp
 from garra.io.store.shelf import Shelf
-from garra.sdk.channel import Address, Channel, File
 from garra.runs.switch import Switch
+from garra.sdk.channel import Address, Channel, File
 from garra.sdk.channel import Ports as ChannelPorts
 from garra.sdk.ports import Via
 from garra.turns.attached import Fetched
@@ -157,13 +157,13 @@ class Channels:
         house.live.subscribe(self._edited)
         house.spawn(self._sweep(), "sweep of messages")
 
-    async def _web_resume(self) -> None:
-        """Go on with what operators had asked; newest first is how they are listed."""
     async def _go_on(self) -> None:
         await self._switch.cleared()
         await self._web_resume()
         await self._house.subagents.resume()
 
+    async def _web_resume(self) -> None:
+        """Go on with what operators had asked; newest first is how they are listed."""
         left = await self._ledger.rows(Query("in", "adopted", WEBCHAT, limit=LEFT))
         rows = [row for row in reversed(left) if isinstance(row, InboxRow)]
         await self.webchat.resume(rows, self._say)
@@ -240,10 +240,10 @@ class Channels:
             approvals=house.approvals,
             questions=self.questions,
             subagents=house.subagents,
-        )
-
             switch=self._switch,
             ledger=house.purse.ledger,
+        )
+
     def _card_ports(self, owners: Owners) -> CardPorts:
         async def attach(channel: str, name: str, data: bytes) -> File:
             return (await self._media.add(channel, name, data, mime="text/plain")).file()
@@ -321,8 +321,8 @@ class Channels:
                 await self._media.sweep()
                 await self._ears.forget()
                 await self._house.approvals.sweep()
+                if (ledger := self._house.purse.ledger) is not None:
+                    await ledger.sweep()
             except GarraError as error:
                 log.warning("old messages stay for now: %s", error.message)
             await self._house.clock.sleep(SWEEP_S)
-                if (ledger := self._house.purse.ledger) is not None:
-                    await ledger.sweep()

@@ -31,10 +31,10 @@ class Reach:
 
     door: Web
     ports: dict[str, Any]
+    browser: Host
 
 
 @frozen
-    browser: Host
 class Ground:
     """What the house has for it; `models` are there before the first call."""
 
