@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -134,6 +135,36 @@ async def test_a_message_goes_into_the_turns_own_chat_once(tmp_path: Path) -> No
         await until(lambda: len(telegram.shown(FRIEND)) == 2)
         assert telegram.shown(FRIEND) == ["first <b>this</b>", "then that"]
         assert len(telegram.asked("setMessageReaction")) == 1
+
+
+def document(telegram: TelegramServer, who: int, data: bytes, caption: str) -> None:
+    telegram.files["f1"] = data
+    told = {"file_id": "f1", "file_unique_id": "u1", "file_name": "plan.zip", "mime_type": "application/zip"}
+    message = {**telegram.message(who, ""), "document": told, "caption": caption}
+    message.pop("text")
+    telegram.push({"message": message})
+
+
+async def test_files_come_and_go_by_name_and_outlive_a_restart(tmp_path: Path) -> None:
+    async with house(tmp_path) as (program, model, telegram):
+        document(telegram, FRIEND, b"PK-zip", "keep this")
+        await until(lambda: len(telegram.shown(FRIEND)) == 1)
+        (body,) = model.asked("keep this")
+        handle = re.findall(r"media://in/[0-9a-f]+", json.dumps(body))[0]
+        await say(telegram, OWNER, "hello")
+        await program.stop()
+        await program.start()
+        (tmp_path / "state" / "workspace" / "note.txt").write_text("noon")
+        model.then(Use("message", {"action": "send", "text": "both", "files": [handle, "note.txt"]}), Say("there"))
+        await say(telegram, FRIEND, "send it back, with the note")
+        await until(lambda: len(telegram.asked("sendDocument")) == 2)
+        assert [sent.files["document"] for sent in telegram.asked("sendDocument")] == [
+            ("plan.zip", b"PK-zip"),
+            ("note.txt", b"noon"),
+        ]
+        model.then(Use("message", {"action": "send", "files": [handle]}), Say("no"))
+        await say(telegram, OWNER, "give me that file")
+        assert "no file media://" in results(model)[-1]
 
 
 async def test_the_owner_sends_where_the_agent_is_at_home_and_nowhere_else(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,12 @@ import pytest
 
 from garra.core import outside
 from garra.core.taint import Mark
+from garra.domains.delivery.handles import SPACE, Handles
 from garra.domains.delivery.media import MediaRoot
 from garra.domains.hearing.ask import Recording
 from garra.domains.hearing.choice import Place
 from garra.domains.hearing.ears import Heard
+from garra.io.store.shelf import Shelf
 from garra.sdk.channel import (
     Address,
     Channel,
@@ -32,6 +35,7 @@ from garra.sdk.channel import (
 from garra.testing.clock import ManualClock
 from garra.turns.attached import Fetched
 from garra.turns.parts import Gathered
+from tests.stored import stored
 
 HERE = Address("test", "default", "c", "direct")
 
@@ -107,6 +111,28 @@ async def test_what_the_model_cannot_have_is_one_line(tmp_path: Path, data: byte
     assert not found.images
     assert len(found.lines) == 1
     assert said in found.lines[0]
+
+
+async def test_files_have_names_by_which_tools_find_them(tmp_path: Path) -> None:
+    root = MediaRoot(tmp_path / "media", ManualClock())
+    files = {"p": b"\x89PNG", "t": b"words", "z": b"zip"}
+    media = (
+        one("image", "a.png", "image/png", "p"),
+        one("file", "n].txt", "text/plain", "t"),
+        one("file", "a.zip", "application/zip", "z"),
+    )
+    async with stored(tmp_path) as db:
+        handles = Handles(Shelf(db, SPACE), root)
+        event = Inbound("1", "message", HERE, Sender("7"), media=media)
+        channel = Files(files)
+        found = await Fetched(root, lambda _: channel, handles=handles).gather(event, "one", "two")
+        assert len(found.images) == 1
+        for line, ref in zip(found.lines, "ptz", strict=True):
+            named = re.search(r"media://in/\w+(?=]$)", line.partition("\n")[0])
+            assert named is not None, line
+            for session in ("one", "two"):
+                assert (await handles.read(session, named[0], 100)).data == files[ref]
+        assert "words" in found.lines[1]
 
 
 async def test_an_account_that_is_gone_is_told(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ async def test_who_joined_a_burst_that_failed_is_answered_for_itself(tmp_path: P
 class Seeing:
     """Attachments that take their time, and one that breaks."""
 
-    async def gather(self, event: Any, key: str = "") -> Gathered:
+    async def gather(self, event: Any, *keys: str) -> Gathered:
         if event.text == "broken":
             raise Unavailable("no such file")
         return Gathered(lines=("[a picture of a cat]",))

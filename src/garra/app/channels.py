@@ -29,6 +29,7 @@ from garra.domains.delivery.book import Book
 from garra.domains.delivery.desk import Desk
 from garra.domains.delivery.draft import Draft
 from garra.domains.delivery.engine import Embedded
+from garra.domains.delivery.handles import SPACE, Handles
 from garra.domains.delivery.inbox import Inbox, InboxRow
 from garra.domains.delivery.ledger import Ledger, Query
 from garra.domains.delivery.link import Doors
@@ -98,6 +99,7 @@ class Channels:
         self.outbox = Outbox(db, clock, house.discretion.now)
         self._ledger = Ledger(db, self.inbox, self.outbox, timeline)
         self._media = MediaRoot(house.paths.media, clock)
+        self.handles = Handles(Shelf(db, SPACE), self._media)
         self._ears = hearing.ears(house)
         self.pairing = Pairing(lambda name: Shelf(db, name), clock, secrets.randbelow)
         self._rules = Accounts(lambda: house.live.config)
@@ -235,7 +237,7 @@ class Channels:
             workspace=lambda agent: str(house.paths.workspace(agent, house.live.config)),
             halt=self._halt,
             warn=log.warning,
-            attachments=Fetched(self._media, self._couriers.channel, self._ears),
+            attachments=Fetched(self._media, self._couriers.channel, self._ears, self.handles),
             version=__version__,
             approvals=house.approvals,
             questions=self.questions,
@@ -319,6 +321,7 @@ class Channels:
             try:
                 await self._ledger.sweep(self._house.clock.now_ms())
                 await self._media.sweep()
+                await self.handles.sweep()
                 await self._ears.forget()
                 await self._house.approvals.sweep()
                 if (ledger := self._house.purse.ledger) is not None:

@@ -205,7 +205,7 @@ class _Building:
         fetcher = Fetcher(self.http, self.programs, self.env, Progress(self.options.tell, self.clock))
         self.weights = LocalWeights(self.paths.state / "models", fetcher)
         ports = _ports(self.paths, self.env, self.spawn, Doors(self.programs, self.http, self.weights))
-        reach = web.Ground(live, self.paths, self.env, self.programs, lambda: self.models, self.spawn)
+        reach = web.Ground(live, self.paths, self.env, self.programs, lambda: self.models, self.spawn, self.db)
         self.reach = await web.opened(reach, self.stack)
         ports |= self.reach.ports
         self.plugins = await asyncio.to_thread(_plugins, self.paths, live, ports)

@@ -161,7 +161,7 @@ class _Resident:
             channels = self.channels = Channels(house, kept.also, switch)
             channels.put = partial(chat.put, host)
             host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
-            host.more["shares"] = channels.shares
+            host.more |= {"shares": channels.shares, "handles": channels.handles}
             host.more[WEBCHAT] = channels.webchat
             host.more[kin.WHERE] = house.subagents
             host.more[usage.WHERE] = house.purse.ledger

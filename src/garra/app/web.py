@@ -7,10 +7,11 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
-from garra.app.shelf import Shelf
+from garra.app import shelf
 from garra.config.live import Live
 from garra.config.paths import Paths
 from garra.core.value import frozen
+from garra.domains.delivery.handles import SPACE, Handles
 from garra.domains.delivery.media import MediaRoot
 from garra.domains.models.registry import Models
 from garra.domains.web import settings
@@ -20,6 +21,8 @@ from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.process.bounded import Bounded
 from garra.io.process.door import Programs
+from garra.io.store.db import Database
+from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
 from garra.runs.sight import Sight
 from garra.sdk.ports import Via
@@ -44,6 +47,7 @@ class Ground:
     programs: Programs
     models: Callable[[], Models]
     spawn: Tasks
+    db: Database
 
 
 async def opened(ground: Ground, stack: AsyncExitStack) -> Reach:
@@ -66,11 +70,12 @@ async def opened(ground: Ground, stack: AsyncExitStack) -> Reach:
         programs=ground.programs, env=ground.env, spawn=ground.spawn, clock=clock,
     )  # fmt: skip
     stack.push_async_callback(browser.close)
+    media = MediaRoot(ground.paths.media, clock)
     ports = {
         "web": door,
         "bounded": Bounded(ground.programs, ground.env, str(ground.paths.state)),
         "sight": Sight(ground.models, lambda: live.config, clock),
-        "shelf": Shelf(MediaRoot(ground.paths.media, clock)),
+        "shelf": shelf.Shelf(media, Handles(Shelf(ground.db, SPACE), media)),
         "browsing": browser,
     }
     return Reach(door, ports, browser)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -13,6 +13,7 @@ from garra.core import outside
 from garra.core.errors import GarraError
 from garra.core.messages import Image
 from garra.core.taint import Mark
+from garra.domains.delivery.handles import Handles
 from garra.domains.delivery.media import Kept, MediaRoot
 from garra.sdk.channel import Address, Channel, Fetches, Inbound, Media, SendFailed
 from garra.turns.heard import Deaf, Ears, Hearing, audible, named
@@ -31,44 +32,62 @@ log = logging.getLogger(__name__)
 
 class Fetched:
     """As `parts.Attachments`. `channel` gives the channel of a chat, None where its account is gone; `ears` turn
-    recordings into words.
+    recordings into words; `handles` names files for the tools of the conversations that a message goes to.
     """
 
-    def __init__(self, root: MediaRoot, channel: Callable[[Address], Channel | None], ears: Ears | None = None) -> None:
-        self._root, self._channel, self._ears = root, channel, ears or Deaf()
+    def __init__(
+        self,
+        root: MediaRoot,
+        channel: Callable[[Address], Channel | None],
+        ears: Ears | None = None,
+        handles: Handles | None = None,
+    ) -> None:
+        self._root, self._channel, self._ears, self._handles = root, channel, ears or Deaf(), handles
 
-    async def gather(self, event: Inbound, key: str = "") -> Gathered:
+    async def gather(self, event: Inbound, *keys: str) -> Gathered:
         images: list[Image] = []
         lines: list[str] = []
-        hearing = Hearing(self._ears, event, key)
+        hearing = Hearing(self._ears, event, keys[0] if keys else "")
         for media in event.media:
             line = await hearing.recall(media)
             if not line:
-                image, line = await self._tried(event.address, media, hearing)
+                image, line = await self._tried(event.address, media, hearing, keys)
                 images += [image] if image else []
             lines += [line] if line else []
         return Gathered(tuple(images), tuple(lines), tuple(hearing.stations))
 
-    async def _tried(self, address: Address, media: Media, hearing: Hearing) -> tuple[Image | None, str]:
+    async def _tried(
+        self, address: Address, media: Media, hearing: Hearing, keys: Sequence[str]
+    ) -> tuple[Image | None, str]:
+        channel = self._channel(address)
+        if channel is None or not hasattr(channel, "fetch"):
+            return None, f"[{named(media)} cannot be fetched from {address.channel}]"
         try:
             async with asyncio.timeout(FETCH_S):
-                channel = self._channel(address)
-                if channel is None or not hasattr(channel, "fetch"):
-                    return None, f"[{named(media)} cannot be fetched from {address.channel}]"
                 limit = channel.limits.file_in
                 chunks = cast(Fetches, channel).fetch(media, limit)
                 kept = await self._root.keep(address.channel, media, chunks, limit)
                 path = await self._root.path(kept.path)
-                if not audible(kept):
-                    return await _seen(media, kept, path)
+                found = None if audible(kept) else await _seen(media, kept, path)
         except (GarraError, TimeoutError, OSError) as error:
             log.warning("%s of %s: %s", named(media), address.channel, _why(error))
             return None, f"[{named(media)} could not be fetched: {_why(error)}]"
-        return None, await hearing.hear(media, kept, path)
+        if found is None:
+            return None, await hearing.hear(media, kept, path)
+        image, line = found
+        if self._handles is None or not keys:
+            return found
+        return image, _handled(line or f"[{named(media)}]", await self._handles.give("in", keys, kept))
+
+
+def _handled(line: str, handle: str) -> str:
+    """What is told of a file, with the name by which tools find it: at the end of the first line, in its brackets."""
+    head, end, rest = line.partition("\n")
+    return f"{head[:-1]}: {handle}]{end}{rest}"
 
 
 async def _seen(media: Media, kept: Kept, path: Path) -> tuple[Image | None, str]:
-    """A picture for the model, or a line."""
+    """A picture for the model, or a line in brackets, with the text itself behind it."""
     if kept.mime in PICTURES and kept.size <= PICTURE_BYTES:
         data = await asyncio.to_thread(path.read_bytes)
         if mime := _picture(data):

@@ -113,15 +113,17 @@ class Gathered:
 class Attachments(Protocol):
     """Fetches what came with a message."""
 
-    async def gather(self, event: Inbound, key: str = "") -> Gathered:
-        """`key` is the session's. What cannot be had becomes a line that says so; it raises where the store refuses."""
+    async def gather(self, event: Inbound, *keys: str) -> Gathered:
+        """`keys` are those of the sessions it goes to. What cannot be had becomes a line that says so; it raises where
+        the store refuses.
+        """
         ...
 
 
 class Names:
     """Attachments that are only named; where nothing is fetched."""
 
-    async def gather(self, event: Inbound, key: str = "") -> Gathered:
+    async def gather(self, event: Inbound, *keys: str) -> Gathered:
         return Gathered(lines=tuple(f"[attached: {each.kind} {each.name}".rstrip() + "]" for each in event.media))
 
 

@@ -74,7 +74,7 @@ class Starts:
         spoken = marks.told(spoken, self._ports.config(), self._own(spoken))
         if not spoken.event.media:
             return spoken
-        found = await self._ports.attachments.gather(spoken.event, str(spoken.routes[0].key))
+        found = await self._ports.attachments.gather(spoken.event, *(str(each.key) for each in spoken.routes))
         for station, detail in found.stations:
             await self._ports.timeline.note_all((spoken.row.id,), station, detail)
         return replace(spoken, images=found.images, notes=found.lines)

@@ -20,17 +20,21 @@ from garra.config.sections import Config
 from garra.core.ids import SessionKey
 from garra.core.messages import Image, ToolCall, ToolResult
 from garra.core.taint import Mark, of
+from garra.domains.delivery.handles import SPACE, Handles
 from garra.domains.delivery.media import MediaRoot
 from garra.domains.tools.pipeline import Pipeline
 from garra.domains.web.browser import Host
 from garra.io.clock import SystemClock
 from garra.io.process.child import started_at
 from garra.io.process.door import Programs
+from garra.io.store.db import Database
+from garra.io.store.shelf import Shelf as Rows
 from garra.io.tasks import Tasks
 from garra.sdk.ports import DIRECT
 from garra.testing.web import Request, answered, serving
 from tests.builtin.tools.place import context
 from tests.builtin.tools.test_media import Eyes
+from tests.stored import stored
 
 pytestmark = [pytest.mark.timeout(60)]
 chromium = pytest.mark.needs("chromium")
@@ -42,7 +46,7 @@ PAGE = b"""<title>Form</title><h1>Say it</h1><input aria-label="name"><button on
 
 
 class BrowserPlace:
-    def __init__(self, root: Path, config: dict[str, Any], spawn: Tasks) -> None:
+    def __init__(self, root: Path, config: dict[str, Any], spawn: Tasks, db: Database) -> None:
         self.folder = root / "browser"
         self.config = Config.model_validate({"browser": config})
         self.programs, clock = Programs(), SystemClock()
@@ -51,7 +55,8 @@ class BrowserPlace:
             self.folder, lambda: self.config.browser, lambda: DIRECT,
             programs=self.programs, env=env, spawn=spawn, clock=clock,
         )  # fmt: skip
-        self.shelf = Shelf(MediaRoot(root / "media", clock))
+        media = MediaRoot(root / "media", clock)
+        self.shelf = Shelf(media, Handles(Rows(db, SPACE), media))
         tool = Browser(self.host, Eyes(), self.shelf)
         self.pipeline = Pipeline(lambda: (tool,), lambda _: (), clock)
         self.context = replace(context(root), model="eyes/one")
@@ -68,9 +73,9 @@ class BrowserPlace:
 
 @asynccontextmanager
 async def browsing(root: Path, *hosts: str, **more: Any) -> AsyncIterator[BrowserPlace]:
-    async with Tasks() as spawn:
+    async with Tasks() as spawn, stored(root) as db:
         config = {"enabled": True, "ssrfPolicy": {"allowedHostnames": list(hosts)}, **more}
-        place = BrowserPlace(root, config, spawn)
+        place = BrowserPlace(root, config, spawn, db)
         try:
             yield place
         finally:

@@ -109,6 +109,43 @@ async def test_what_became_of_a_message(place: Place, status: str, words: str) -
     assert "blocked" in await place.refused("message", action="send", text="hello")
 
 
+async def test_files_go_along_and_the_yes_holds_for_their_bytes(place: Place) -> None:
+    file = place.root / "plan.pdf"
+    file.write_bytes(b"%PDF-1.7")
+    place.grants.answer = {"status": "sent", "messageId": "5", "chat": "telegram:9"}
+    assert "message 5" in await place.said("message", action="send", path="plan.pdf")
+    (sent,) = place.grants.asked[-1][1]["files"]
+    assert sent == {"name": "plan.pdf", "mime": "application/pdf", "data": b"%PDF-1.7"}
+    message = Message()
+    asked = call(place, action="send", text="x", to="telegram:9", files=["plan.pdf"])
+    assert "with plan.pdf (8 bytes, sha256 " in await message.show(asked)
+    file.write_bytes(b"%PDF-1.8")
+    with pytest.raises(ToolFailed, match="has changed since the person agreed"):
+        await message.execute(asked, lambda _: None)
+    await message.show(asked)
+    assert "message 5" in joined((await message.execute(asked, lambda _: None)).content)
+
+
+@pytest.mark.parametrize("named", ["../outside", "/etc/passwd", "https://x.test/a", "data:text/plain,x", "file:///x"])
+async def test_only_files_of_the_workspace_and_of_the_conversation_go_along(place: Place, named: str) -> None:
+    await place.refused("message", action="send", text="x", files=[named])
+    assert place.grants.asked == []
+
+
+async def test_what_came_with_a_message_is_read_by_its_name(place: Place) -> None:
+    held = {"name": "n.txt", "mime": "text/plain", "data": b"one\ntwo\nthree"}
+    place.grants.answer = held
+    result = await place.call("read", path="media://in/7", offset=2, limit=1)
+    assert "two" in result.text
+    assert "one" not in result.text
+    assert "offset=3" in result.text
+    assert of(result.meta) == (Mark("file", "media://in/7"),)
+    place.grants.answer = {**held, "data": b"\x89PNG\r\n\x1a\n"}
+    assert "image/png" in (await place.call("read", path="media://in/7")).text
+    place.grants.answer = {**held, "data": b"%PDF-1.7"}
+    assert "tool pdf" in await place.refused("read", path="media://in/7")
+
+
 async def test_a_question_and_no_answer(place: Place) -> None:
     asked = {"questions": [{"question": "Which?", "options": [{"label": "A"}]}]}
     place.grants.answer = {"status": "answered", "answers": {"answers": {"question_1": ["A"]}}}

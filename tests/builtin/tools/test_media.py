@@ -18,13 +18,16 @@ from garra.core.ids import AgentId, SessionKey
 from garra.core.messages import Image, ToolCall, ToolResult
 from garra.core.outside import NAME
 from garra.core.taint import Mark, of
+from garra.domains.delivery.handles import SPACE, Handles
 from garra.domains.delivery.media import MediaRoot
 from garra.domains.tools.pipeline import Pipeline
 from garra.io.clock import SystemClock
+from garra.io.store.shelf import Shelf as Rows
 from garra.sdk.sight import Documents
 from garra.testing.web import Request, answered, serving
 from tests.builtin.tools.place import KEY
 from tests.builtin.tools.web_place import WebPlace, listing, web_place
+from tests.stored import stored
 
 
 def png(width: int = 3, height: int = 2) -> bytes:
@@ -74,10 +77,10 @@ class Eyes:
 
 
 class MediaPlace:
-    def __init__(self, web: WebPlace, root: Path, media: Path) -> None:
+    def __init__(self, web: WebPlace, root: Path, media: MediaRoot, handles: Handles) -> None:
         from dataclasses import replace  # noqa: PLC0415
 
-        self.web, self.shelf = web, Shelf(MediaRoot(media, SystemClock()))
+        self.web, self.shelf = web, Shelf(media, handles)
         ports = (web.web, web.bounded, Eyes(), self.shelf)
         self.tools = (ViewImage(*ports), Pdf(*ports))
         self.pipeline = Pipeline(lambda: self.tools, lambda _: (), SystemClock())
@@ -94,8 +97,9 @@ class MediaPlace:
 async def place(tmp_path: Path) -> AsyncIterator[MediaPlace]:
     root = tmp_path / "work"
     root.mkdir()
-    async with web_place(root, listing("127.0.0.1")) as web:
-        yield MediaPlace(web, root, tmp_path / "media")
+    media = MediaRoot(tmp_path / "media", SystemClock())
+    async with web_place(root, listing("127.0.0.1")) as web, stored(tmp_path) as db:
+        yield MediaPlace(web, root, media, Handles(Rows(db, SPACE), media))
 
 
 async def test_a_picture_of_the_workspace_is_seen_or_described(place: MediaPlace) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from garra.gateway.errands import conversations, messages, questions, settings, talk
+from garra.gateway.errands import conversations, files, messages, questions, settings, talk
 from garra.gateway.errands.sight import Run
 
 ALL: Mapping[str, Run] = {
     **conversations.ERRANDS,
     **talk.ERRANDS,
     **messages.ERRANDS,
+    **files.ERRANDS,
     **questions.ERRANDS,
     **settings.ERRANDS,
 }

@@ -22,7 +22,7 @@ from garra.domains.delivery.ledger import Query
 from garra.domains.sessions.rows import Query as Sessions
 from garra.gateway.errands.sight import Run, parsed
 from garra.gateway.host import Host
-from garra.gateway.methods.messages import desk
+from garra.gateway.methods.messages import desk, enclosed
 from garra.gateway.methods.pairing import WHERE
 from garra.gateway.params import Params
 from garra.runs.errand import Errand
@@ -31,6 +31,12 @@ from garra.sdk.channel import Address, SendFailed
 WAIT_S: Final = 20.0
 OWN: Final = 500
 """Sent messages of a chat in which one to change is looked for."""
+
+
+class Enclosed(Params, frozen=True):
+    name: Annotated[str, Meta(max_length=1_000)]
+    mime: str
+    data: bytes
 
 
 class Message(Params, frozen=True):
@@ -44,12 +50,15 @@ class Message(Params, frozen=True):
     message_id: str = ""
     emoji: Annotated[str, Meta(max_length=64)] = ""
     silent: bool = False
+    files: Annotated[tuple[Enclosed, ...], Meta(max_length=10)] = ()
 
 
 async def act(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[str, Any]:
     params = parsed(raw, Message)
     room = desk(host)
     address = await _address(host, errand, params, room)
+    if params.files and params.action not in ("send", "reply"):
+        raise UserError(f"files go with send and reply, not with {params.action}")
     if params.action in ("send", "reply"):
         return await _send(room, errand, params, address)
     message_id = params.message_id or (errand.message_id if params.action == "react" and not params.to else "")
@@ -73,12 +82,13 @@ async def where(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[str,
 
 async def _send(room: Desk, errand: Errand, params: Message, address: Address) -> dict[str, Any]:
     """The same call is sent once, however often it is made."""
-    if not params.text.strip():
-        raise UserError("there is nothing to send: give text")
+    if not params.text.strip() and not params.files:
+        raise UserError("there is nothing to send: give text, or files")
+    kept = [await enclosed(room, address.channel, each.name, each.data, mime=each.mime) for each in params.files]
     reply_to = params.message_id or (errand.message_id if params.action == "reply" and not params.to else "")
     wish = Wish(
         _key(errand, params), f"{address.channel}:{address.chat}", params.text, address.channel, address.account,
-        address.thread, reply_to, params.silent,
+        address.thread, reply_to, params.silent, tuple(kept),
     )  # fmt: skip
     sent = await room.send(wish, WAIT_S)
     reason = next((row.reason for row in sent.rows if row.reason), "")

@@ -229,8 +229,12 @@ async def _file(room: Desk, channel: str, each: Attachment) -> File:
     except (binascii.Error, TypeError, ValueError):
         raise UserError(f"{each.file_name or 'the attachment'} is no base64") from None
     mime = each.mime_type or "application/octet-stream"
-    kept = await room.media.add(channel, each.file_name or "file", data, mime=mime, kind=_kind(mime))
-    return kept.file()
+    return await enclosed(room, channel, each.file_name or "file", data, mime=mime)
+
+
+async def enclosed(room: Desk, channel: str, name: str, data: bytes, *, mime: str) -> File:
+    """A file that is to be sent, stored below the media root. Raises Unavailable."""
+    return (await room.media.add(channel, name, data, mime=mime, kind=_kind(mime))).file()
 
 
 def _kind(mime: str) -> MediaKind:

@@ -50,12 +50,12 @@ def title(page: str) -> str:
 
 
 def main_part(page: str, base: str) -> tuple[str, str]:
-    """What a page is about, and how it was found: by the library where it is installed, by its own `main` or
-    `article`, or all of it without what stands around.
+    """What a page is about, and how it was found: by its own `main` or `article`, else by the library where it is
+    installed, or all of it without what stands around.
     """
     whole = markdown(page, base)
-    for part, extractor in ((by_library(page), "readability"), (marked(page), "main")):
-        text = markdown(part, base) if part else ""
+    for find, extractor in ((marked, "main"), (by_library, "readability")):
+        text = markdown(part, base) if (part := find(page)) else ""
         if len(text) >= SHORT and len(text) * 10 >= len(whole):
             return text, extractor
     return whole, "plain"
