@@ -71,7 +71,7 @@ def test_a_broken_one_shows_exactly_what_is_wrong(tmp_path: Path, check_id: str)
     critical = any(one["severity"] == "critical" for one in found)
     assert ran.code == int(critical)
     assert all({"checkId", "severity", "title", "detail"} <= set(one) for one in found)
-    assert not any(WORDS["$LONG"] in ran.out for _ in found)
+    assert not [word for name, word in WORDS.items() if name in ("$LONG", "$OTHER") and word in ran.out]
 
 
 @pytest.mark.req("SEC-14")
@@ -146,3 +146,14 @@ def test_status_says_what_a_gateway_is_and_what_it_is_not(program: Program) -> N
     assert "One trust boundary for each gateway" in page
     assert "People who do not trust each other need gateways of their own" in page
     assert not re.search(r"tenants? (are|is) (kept )?(apart|isolated)|multi-tenant", page + said)
+
+
+def test_what_the_gateway_is_started_with_is_judged_where_it_is_told(program: Program) -> None:
+    hooks = {"enabled": True, "token": "${HOOKS}", "defaultSessionKey": "hook:in", "allowedAgentIds": ["main"]}
+    program.configure(hooks=hooks)
+    program.config.chmod(0o600)
+    program.env["HOOKS"] = WORDS["$LONG"]
+    assert program.run("security", "audit", "--json").json["summary"]["critical"] == 0
+    ran = program.run("security", "audit", "--json", "--auth", "password", "--password", WORDS["$LONG"])
+    assert [one["checkId"] for one in ran.json["findings"]][:1] == ["hooks.token_reuse_gateway_token"]
+    assert WORDS["$LONG"] not in ran.out

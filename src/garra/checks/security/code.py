@@ -30,7 +30,8 @@ SETS: Final[Mapping[Language, tuple[str, ...]]] = {
     "text": ("shell", "text", "any"),
 }
 LINE: Final = 4_000
-"""Characters of a line that are looked at."""
+"""Characters that are looked at in one go; a longer line in pieces that overlap."""
+OVERLAP: Final = 400
 HITS: Final = 50
 
 
@@ -56,9 +57,12 @@ def scan(text: str, language: Language) -> tuple[Hit, ...]:
     """What is found, the first `HITS` of it."""
     found: list[Hit] = []
     for number, line in enumerate(text.split("\n"), 1):
-        shown = line[:LINE]
-        if not _comment(shown, language):
-            found += [Hit(one.severity, number, one.what) for one in _of(language) if one.fits.search(shown)]
+        if not _comment(line, language):
+            pieces = [line[start : start + LINE] for start in range(0, max(len(line), 1), LINE - OVERLAP)]
+            fitting = [one for one in _of(language) if any(map(one.fits.search, pieces))]
+            found += [Hit(one.severity, number, one.what) for one in fitting]
+        if len(found) >= HITS:
+            break
     return tuple([*found, *_gathers(text, language)][:HITS])
 
 

@@ -41,7 +41,11 @@ def _open(ground: Ground) -> Iterator[Finding]:
     mode, where = ground.gate.mode, named(ground.hosts) or "no address"
     open_port = not all(loopback(host) for host in ground.hosts)
     vouched = mode == "trusted-proxy" and bool(ground.config.gateway.trusted_proxies)
-    if open_port and not (vouched or ground.gate.secret):
+    auth = ground.config.gateway.auth
+    lacking = next((one.missing for one in (auth.token, auth.password) if one is not None and one.missing), "")
+    if lacking and not ground.gate.secret:
+        yield found("gateway.auth_secret_unavailable", f"{lacking.rstrip('.')}.")
+    if open_port and not (vouched or ground.gate.secret or lacking):
         yield found("gateway.bind_no_auth", f"It would listen on {where} with auth.mode {mode} and no secret.")
     elif mode == "none":
         yield found("gateway.loopback_no_auth", f"It listens on {where} with auth.mode none.")

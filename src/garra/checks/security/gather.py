@@ -11,6 +11,7 @@ from pathlib import Path
 from garra.checks.finding import Ground as Found
 from garra.checks.security.ground import Deep, Escape, Ground, Installed, Spot, What
 from garra.config import gate
+from garra.config.gate import Gate
 from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.core import execrules
@@ -27,8 +28,8 @@ VISITS = 2_000
 """So many folders of skills are looked at."""
 
 
-def gather(found: Found, deep: Deep | None = None) -> Ground:
-    """What the audit judges. Blocks."""
+def gather(found: Found, deep: Deep | None = None, given: Gate | None = None) -> Ground:
+    """What the audit judges; `given` is what the gateway is started with instead of what is configured. Blocks."""
     paths, snapshot, config = found.paths, found.snapshot, found.snapshot.config
     env = snapshot.env or found.env
     try:
@@ -41,7 +42,7 @@ def gather(found: Found, deep: Deep | None = None) -> Ground:
         config,
         snapshot.resolved if snapshot.valid else {},
         snapshot.merged if snapshot.valid else {},
-        gate.read(config, env, paths.prefix),
+        given or gate.read(config, env, paths.prefix),
         hosts,
         os.path.realpath(paths.state),
         str(paths.home),

@@ -17,6 +17,7 @@ from garra.faces.cli.place import Place
 TONES: dict[str, Tone] = {"critical": "bad", "warn": "warn", "info": "quiet"}
 FIX = "open group policies become lists, folders and files are closed to others; nothing else is changed"
 DEEP = "also ask the running gateway, read the code of plugins and skills, and ask the container engine"
+AUTH = "judge the gateway as if it were started with this mode, and with --token or --password"
 EPILOG = "Ends with 1 where anything is critical, else with 0. Every check: docs/reference/security-checks.md"
 
 
@@ -39,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parsing.with_target(parsing.with_json(audit))
     audit.add_argument("--deep", action="store_true", help=DEEP)
     audit.add_argument("--fix", action="store_true", help=FIX)
-    audit.add_argument("--auth", choices=("token", "password", "none"), help=argparse.SUPPRESS)
+    audit.add_argument("--auth", choices=("token", "password", "none"), help=AUTH)
     return parser
 
 
@@ -53,7 +54,7 @@ def audited(here: Place, asked: argparse.Namespace) -> tuple[Any, tuple[Any, ...
     def look() -> Any:
         found = finding.Ground(here.paths, here.env, load.load(here.paths, here.env))
         deep = importlib.import_module("garra.checks.security.deep").look(found, asked) if asked.deep else None
-        return audit.audit(gather.gather(found, deep))
+        return audit.audit(gather.gather(found, deep, given(asked)))
 
     report = look()
     if not asked.fix:
@@ -61,6 +62,15 @@ def audited(here: Place, asked: argparse.Namespace) -> tuple[Any, tuple[Any, ...
     mend = importlib.import_module("garra.checks.security.mend")
     done: tuple[Any, ...] = mend.mend(here.paths, here.env, mend.fixes(report.findings), _now())
     return look() if done else report, done
+
+
+def given(asked: argparse.Namespace) -> Any:
+    """What the gateway is said to be started with; None where nothing is said."""
+    if not asked.auth:
+        return None
+    gate = importlib.import_module("garra.config.gate")
+    secret = importlib.import_module("garra.core.secret").Secret
+    return gate.Gate(asked.auth, secret(asked.token), secret(asked.password))
 
 
 def _now() -> int:
