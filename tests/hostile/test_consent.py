@@ -55,7 +55,9 @@ async def said(commands: Commands, case: Hostile, folder: Path) -> str:
     """What came of it."""
     workdir = case.get("workdir", ".")
     try:
-        return (await commands.run(Launch(case["line"].replace("{folder}", str(folder)), workdir=workdir), silent)).output
+        return (
+            await commands.run(Launch(case["line"].replace("{folder}", str(folder)), workdir=workdir), silent)
+        ).output
     except ToolFailed as refused:
         return refused.message
 

@@ -190,3 +190,19 @@ async def test_no_command_leaves_the_sandbox(tmp_path: Path) -> None:
         await asyncio.sleep(1.2)  # what stayed behind would have done its work
         assert not made.exists()
         assert await here.program.ready()
+
+
+async def test_no_argument_becomes_a_command(tmp_path: Path) -> None:
+    more = {"tools": {"toolSearch": False, "loopDetection": {"enabled": False}}}
+    async with house(tmp_path, **more) as here:
+
+        async def fault(case: Hostile) -> str:
+            if name := case.get("file"):
+                await asyncio.to_thread((here.workspace / name).write_text, "x\n")
+            told = await here.call(case["tool"], case["arguments"])
+            made = await asyncio.to_thread(lambda: [*tmp_path.rglob("made"), *tmp_path.rglob("made.pdf")])
+            return f"it was run: {told[:200]}" if made or "root:x:0" in told else ""
+
+        await here.call("write", {"path": "notes", "content": "crab"})
+        assert "crab" in await here.call("grep", {"pattern": "crab"})  # the control
+        assert not await faults(of("spliced"), fault)
