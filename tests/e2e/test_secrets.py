@@ -164,3 +164,62 @@ async def test_a_token_that_was_changed_lets_nobody_in_any_more(tmp_path: Path) 
                     pass
         finally:
             await program.stop()
+
+
+async def test_without_the_secret_that_it_is_to_ask_for_the_gateway_does_not_start(tmp_path: Path) -> None:
+    program = Resident(tmp_path)
+    program.config["gateway"]["auth"]["token"] = {"source": "store", "provider": "default", "id": "GATE_TOKEN"}
+    program.write()
+    code, out, err = await program.run("gateway", "run")
+    assert code != 0
+    assert "the gateway does not start without its secret: gateway.auth.token: store:default:GATE_TOKEN" in out + err
+    assert "Traceback" not in out + err
+    assert (await program.run("secrets", "set", "GATE_TOKEN", given=TOKEN.encode()))[0] == 0
+    await program.start()
+    try:
+        async with program.client() as client:
+            shown = await client.call("config.get")
+            assert shown["config"]["gateway"]["auth"]["token"]["id"] == "GATE_TOKEN"
+            assert TOKEN not in json.dumps(shown)
+        code, out, _ = await program.run("health", "--json")
+        assert code == 0, out
+    finally:
+        await program.stop()
+
+
+async def test_the_store_is_moved_into_listed_and_told_by_methods(tmp_path: Path) -> None:
+    async with strict_model() as model:
+        program = Resident(tmp_path, model.url)
+        code, out, err = await program.run("secrets", "migrate", "--dry-run", "--json")
+        moved = {row["path"]: row["name"] for row in json.loads(out)["moved"]}
+        assert moved == {"gateway.auth.token": "GATEWAY_AUTH_TOKEN", "models.providers.fake.apiKey": "FAKE_API_KEY"}
+        assert TOKEN in program.config_file.read_text()
+        code, out, err = await program.run("secrets", "migrate")
+        assert (code, err) == (0, "")
+        assert TOKEN not in program.config_file.read_text() + out
+        assert KEY not in program.config_file.read_text() + out
+        assert (await program.run("secrets", "audit", "--check"))[0] == 0
+        await program.start()
+        try:
+            async with program.client() as client:
+                assert (await client.say("hello"))["state"] == "final"
+                assert model.requests[0].key == KEY
+                listed = await client.call("secrets.store.list")
+                assert [row["name"] for row in listed["entries"]] == ["FAKE_API_KEY", "GATEWAY_AUTH_TOKEN"]
+                assert not leaks(json.dumps(listed))
+                new = "sk-second-key-0a1b2c3d4e"
+                stored = await client.call("secrets.store.set", {"name": "FAKE_API_KEY", "value": new})
+                assert stored["reloaded"] is True
+                assert new not in json.dumps(stored)
+                await client.say("hello again")
+                assert model.requests[-1].key == new
+                wanted = {"commandName": "x", "targetIds": ["models.providers.*.apiKey"]}
+                found = await client.call("secrets.resolve", wanted)
+                assert [row["value"] for row in found["assignments"]] == [new]
+                assert (await client.call("secrets.reload"))["warningCount"] == 0
+            async with program.client(scopes=["operator.read", "operator.write"]) as client:
+                for method in ("secrets.store.list", "secrets.reload"):
+                    with pytest.raises(RuntimeError, match="missing scope"):
+                        await client.call(method)
+        finally:
+            await program.stop()

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from garra.core.errors import ToolFailed
 from garra.core.execrules import Policy
+from garra.core.secret import Secret
 from garra.core.value import frozen
 
 Host = Literal["auto", "sandbox", "gateway", "node"]
@@ -35,6 +36,7 @@ class Settings:
     `policy` is what the configuration says of security and of asking. `safe_bins` are the filters that need no entry
     (None: the usual ones), `safe_folders` where they may lie besides, `safe_profiles` those of the owner's own, as they
     stand in the configuration. `barred` says why this turn may not leave the sandbox by `elevated`; empty where it may.
+    `lent` are secrets for single programs, by program and variable.
     """
 
     host: Host = "auto"
@@ -53,6 +55,7 @@ class Settings:
     safe_folders: tuple[str, ...] = ()
     safe_profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     barred: str = NO_ELEVATED
+    lent: Mapping[str, Mapping[str, Secret]] = field(default_factory=dict)
 
 
 @frozen

@@ -69,6 +69,14 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
+def check_secret(door: Door, config: Config) -> None:
+    """Raises UserError where the configuration names a secret that cannot be had, and nothing else stands in for it."""
+    auth = config.gateway.auth
+    lacking = [named.missing for named in (auth.token, auth.password) if named is not None and named.missing]
+    if lacking and (door.generated or not door.secret):
+        raise UserError(f"the gateway does not start without its secret: {lacking[0]}")
+
+
 def check_bind(door: Door, addresses: tuple[str, ...], port: int, prefix: str = "GARRA") -> None:
     """Raises UserError when the gateway would be reachable from elsewhere without asking for anything."""
     for host in addresses:

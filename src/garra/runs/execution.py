@@ -41,6 +41,7 @@ def settings(config: Config, whom: For) -> Settings:
         safe_folders=found.safe_bin_trusted_dirs,
         safe_profiles={name: each.model_dump(by_alias=True) for name, each in profiles.items()},
         barred=barred(config, whom),
+        lent=found.secret_env,
     )
 
 

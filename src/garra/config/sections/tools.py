@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from garra.config.sections.fields import Closed, OpenSection, Section, part
+from garra.config.sections.fields import Closed, OpenSection, SecretText, Section, part
 from garra.config.sections.media import Media
 from garra.config.sections.reach import AgentToAgent, GatewayTool, MessageTool, Searching, SessionTools, ToolSearch
 from garra.config.sections.web import Web
@@ -46,7 +46,8 @@ class ExecTool(OpenSection):
 
     `mode` says security and ask in one word; where they are set too, the stricter of each holds. `grant_expiry_days`
     ends what an `allow-always` lets pass. `safe_bins` are filters that run without an entry in the allowlist: absent,
-    the usual ones (cut, uniq, head, tail, tr, wc).
+    the usual ones (cut, uniq, head, tail, tr, wc). `secret_env` lends secrets to single programs, by program (its name
+    or its path) and variable.
     """
 
     host: Annotated[Literal["auto", "sandbox", "gateway", "node"], Closed("sandbox")] = "auto"
@@ -64,6 +65,7 @@ class ExecTool(OpenSection):
     notify_on_exit: bool = True
     reviewer: Reviewer = part(Reviewer)
     grant_expiry_days: int | None = Field(None, ge=1, le=3_650)
+    secret_env: dict[str, dict[str, SecretText]] = Field(default_factory=dict)
 
 
 class FsTool(Section):

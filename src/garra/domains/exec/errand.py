@@ -67,7 +67,16 @@ class Settled:
 
 
 async def settled(errand: Errand) -> Settled:
-    """The command as it was judged. Raises ToolFailed when it may not run."""
+    """The command as it was judged, with what its program is lent. Raises ToolFailed when it may not run."""
+    found = await _judged(errand)
+    if not errand.ground.settings.lent:
+        return found
+    lending = importlib.import_module("garra.domains.exec.lending")
+    whole: Settled = await asyncio.to_thread(lending.lend, errand, found)
+    return whole
+
+
+async def _judged(errand: Errand) -> Settled:
     if not errand.judged:
         plan = await asyncio.to_thread(errand.plan)
         return Settled(plan, plan.argv)

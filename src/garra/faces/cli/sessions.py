@@ -17,7 +17,7 @@ from garra.client.socket import Unreachable
 from garra.core import keys, taint, transcript
 from garra.core.errors import GarraError, NotFound, UserError
 from garra.domains.sessions.store import Query, Session, Sessions, entry_json
-from garra.faces.cli import output, parsing
+from garra.faces.cli import discreet, output, parsing
 from garra.faces.cli.place import Place, here
 from garra.io.clock import SystemClock
 from garra.io.files import atomic
@@ -204,9 +204,9 @@ async def _history(asked: argparse.Namespace, place: Place) -> int:
     async with _store(place) as sessions:
         session, entries = await sessions.read(key)
     said = [entry for entry in entries if entry.type == "message"]
-    shown = said[-asked.limit :]
+    shown, blots = said[-asked.limit :], await asyncio.to_thread(discreet.blots_of, place)
     if asked.json:
-        messages = [{"id": entry.id, **entry.body["message"]} for entry in shown]
+        messages = [{"id": entry.id, **blots.value(entry.body["message"])} for entry in shown]
         output.say_json({"key": key, "sessionId": session.session_id, "totalMessages": len(said), "messages": messages})
         return 0
     if read := taint.told(session.extra.get(taint.ROW)):
@@ -215,7 +215,7 @@ async def _history(asked: argparse.Namespace, place: Place) -> int:
         if (message := entry.message) is not None:
             who = output.painted(f"{_who(message)}  {transcript.stamp(message.timestamp)}", "quiet")
             calls = "".join(f"[calls {call.name}] " for call in getattr(message, "calls", ()))
-            output.say(f"{who}\n{calls}{message.text}\n")
+            output.say(f"{who}\n{calls}{blots.text(message.text)}\n")
     return 0
 
 
@@ -227,6 +227,7 @@ async def _export(asked: argparse.Namespace, place: Place) -> int:
     key = _key(place, asked.key, asked.agent)
     async with _store(place) as sessions:
         data = await sessions.export(key, asked.format)
+    data = (await asyncio.to_thread(discreet.blots_of, place)).data(data)
     if asked.json:
         text = data.decode("utf-8", "replace")
         output.say_json({"ok": True, "key": key, "format": asked.format, "bytes": len(data)} | _where(asked, text))
