@@ -182,6 +182,7 @@ class _Resident:
         """The listening sockets; none where the door would stand open."""
         hosts, number = self._hosts(config), self._port(config)
         gate.check_funnel(config, gate.Gate(way_in.mode, way_in.token, way_in.password))
+        door.check_secret(way_in, config)
         door.check_bind(way_in, hosts, number, self.paths.prefix)
         sockets = port.bind(hosts, number)
         for listening in sockets:
