@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from garra.core.limits import KEYS, Limits, Rule, failed, locked, passed
+from garra.core.limits import KEYS, Limits, Rule, failed, locked, passed, spent
 
 RULE = Rule(attempts=3, window_s=60.0, lockout_s=300.0)
 
@@ -40,3 +40,18 @@ def test_only_so_many_addresses_are_remembered() -> None:
         limits = failed(limits, str(number), 0.0, RULE)
     assert len(limits.records) == KEYS
     assert "0" not in limits.records
+
+
+def test_so_much_may_be_done_in_a_window_and_then_one_by_one() -> None:
+    limits = Limits()
+    for at in (0.0, 10.0, 20.0):
+        limits, wait = spent(limits, "a", at, RULE)
+        assert wait == 0
+    assert spent(limits, "a", 30.0, RULE) == (limits, 30_000)
+    assert spent(limits, "b", 30.0, RULE)[1] == 0
+    limits, wait = spent(limits, "a", 60.0, RULE)
+    assert wait == 0
+    assert spent(limits, "a", 60.0, RULE)[1] == 10_000
+    for number in range(KEYS + 1):
+        limits, _ = spent(limits, f"k{number}", 61.0, RULE)
+    assert len(limits.records) == KEYS

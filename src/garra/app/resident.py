@@ -33,6 +33,7 @@ from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.models.detect import measure
 from garra.gateway import door, kin, table
 from garra.gateway import serve as port
+from garra.gateway.backstop import Backstop
 from garra.gateway.broadcast import EMITTED
 from garra.gateway.dispatch import Dispatcher
 from garra.gateway.hello import Greeting, Now
@@ -318,7 +319,8 @@ class _Resident:
 
     def _greet(self, host: Host, house: House, gateway: Gateway, registry: Registry) -> None:
         known = Known(__version__, gateway.me.instance_id, registry.advertised, EMITTED)
-        dispatch = Dispatcher(registry, host, house.spawn, lambda: gateway.ready, clean=house.discretion.clean)
+        clean, bounded = house.discretion.clean, Backstop(self.clock).check
+        dispatch = Dispatcher(registry, host, house.spawn, lambda: gateway.ready, clean=clean, bounded=bounded)
         gateway.open(dispatch, Greeting(known, lambda: self._now(host, gateway)))
 
     def _now(self, host: Host, gateway: Gateway) -> Now:

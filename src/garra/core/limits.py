@@ -1,4 +1,5 @@
-"""How often a credential may be wrong: failures in a window, then a lockout. Pure; times are monotonic seconds.
+"""How often a credential may be wrong: failures in a window, then a lockout; and how often something may be done at
+all. Pure; times are monotonic seconds.
 
 Only wrong credentials count. A missing one says nothing about guessing, and a right one clears the record.
 """
@@ -62,3 +63,18 @@ def passed(limits: Limits, key: str) -> Limits:
     if key not in limits.records:
         return limits
     return Limits({other: record for other, record in limits.records.items() if other != key})
+
+
+def spent(limits: Limits, key: str, now: float, rule: Rule) -> tuple[Limits, int]:
+    """One more of what `key` may do `attempts` times within `window_s`: what is remembered then, and 0; or nothing more
+    is, and the milliseconds until it may.
+    """
+    records = dict(limits.records)
+    before = records.pop(key, Record())
+    recent = tuple(at for at in before.failures if now - at < rule.window_s)
+    if len(recent) >= rule.attempts:
+        return limits, max(1, round((recent[-rule.attempts] + rule.window_s - now) * 1000))
+    records[key] = Record((*recent, now))
+    if len(records) > KEYS:
+        records.pop(next(iter(records)))
+    return Limits(records), 0

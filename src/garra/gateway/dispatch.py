@@ -12,7 +12,7 @@ import msgspec
 from garra.core import frames
 from garra.core.errors import GarraError, Unavailable, UserError
 from garra.core.frames import Request, reword
-from garra.gateway.method import Caller, Method, Registry, Reply
+from garra.gateway.method import Caller, Method, Registry, Reply, Who
 from garra.gateway.peers import Peer
 from garra.sdk.ports import Spawn
 
@@ -40,8 +40,9 @@ class Dispatcher:
         ready: Callable[[], bool],
         *,
         clean: Callable[[bytes], bytes] | None = None,
+        bounded: Callable[[str, Who], None] = lambda *_: None,
     ) -> None:
-        self.registry, self._clean = registry, clean
+        self.registry, self._clean, self._bounded = registry, clean, bounded
         self._host = host
         self._spawn = spawn
         self._ready = ready
@@ -62,6 +63,7 @@ class Dispatcher:
 
     def _begin(self, peer: Peer, request: Request) -> Any:
         row = self.registry.pick(request.method, peer.who)
+        self._bounded(row.name, peer.who)
         if peer.in_flight >= IN_FLIGHT:
             raise later("too many requests of this connection are running")
         if row.startup and not self._ready():

@@ -23,6 +23,8 @@ from garra.runs import fences
 WAIT_S = 5.0
 FILES = 1_000
 BYTES = 1 << 20
+WHOLE = 32 << 20
+"""Bytes of one plugin or skill that are looked at."""
 PASSED_OVER = frozenset({".git", "__pycache__", ".venv"})
 
 
@@ -95,7 +97,7 @@ def _skills(found: Found) -> Iterator[Path]:
 def _looked(kind: Literal["plugins", "skills"], name: str, root: Path) -> Code:
     hits: list[tuple[lines.Severity, str, str]] = []
     escapes: list[str] = []
-    real, seen, fault = os.path.realpath(root), 0, ""
+    real, seen, size, fault = os.path.realpath(root), 0, 0, ""
     for file in _files(root):
         language = lines.LANGUAGES.get(file.suffix.lower())
         shown = str(file.relative_to(root))
@@ -104,14 +106,16 @@ def _looked(kind: Literal["plugins", "skills"], name: str, root: Path) -> Code:
         if language is None or (kind == "plugins" and language == "text"):
             continue
         seen += 1
-        if seen > FILES:
-            fault = f"more than {FILES:,} files; the others were not looked at."
+        if seen > FILES or size > WHOLE:
+            fault = f"more than {FILES:,} files, or {WHOLE >> 20} MiB; the others were not looked at."
             break
         try:
-            found = lines.scan(_text(file), language)
+            text = _text(file)
         except OSError as error:
             fault = f"{shown}: {error.strerror or error}."
             continue
+        size += len(text)
+        found = lines.scan(text, language)
         hits += [(hit.severity, f"{shown}:{hit.line}", hit.what) for hit in found]
     return Code(kind, name, str(root), tuple(hits), tuple(escapes), fault)
 
