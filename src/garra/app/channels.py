@@ -200,7 +200,7 @@ class Channels:
             self._ledger,
             self._media,
             self._couriers.running,
-            self._drafting,
+            self.worded,
             lambda: self._house.plugins.names("channel"),
             self.shares.link,
             self._couriers.channel,
@@ -298,7 +298,7 @@ class Channels:
 
     # ---- words
 
-    def _drafting(self, key: str, address: Address, text: str) -> Sequence[Draft]:
+    def worded(self, key: str, address: Address, text: str) -> Sequence[Draft]:
         return self._voice.drafts(key, Asked(address), text)
 
     def _clean(self, text: str) -> str:

@@ -385,6 +385,7 @@ async def embedded(
         try:
             if complaint := logbook.complaint(house.live):
                 tell(complaint)
+            house.purse.tellers.append(lambda _, warned: tell(warned.text))
             yield house
         finally:
             await asyncio.to_thread(kept.close)

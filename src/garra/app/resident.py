@@ -17,7 +17,7 @@ import uvloop
 
 from garra import __version__
 from garra.app import approvals_served as approvals
-from garra.app import logbook, strange, switches, trying
+from garra.app import budgets, logbook, strange, switches, trying
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
@@ -166,10 +166,7 @@ class _Resident:
             host.more[WEBCHAT] = channels.webchat
             host.more[kin.WHERE] = house.subagents
             host.more[usage.WHERE] = house.purse.ledger
-            self.stack.callback(pairing.watch(host))
-            self.stack.callback(questions.watch(host, channels.questions))
-            self.stack.callback(trying.serve(host, channels))
-            self.stack.callback(strange.watch(house))
+            self._watch(house, host, channels)
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
         found.spawn(live.watch(), "configuration watch")
@@ -178,6 +175,14 @@ class _Resident:
         self._announce(gateway, trace, sockets[0].getsockname(), spare)
         found.spawn(self._prepare(house), "model family")
         found.spawn(Tidy(house.runs, self.clock).run(), "memory given back")
+
+    def _watch(self, house: House, host: Host, channels: Channels) -> None:
+        """What hears of things and passes them on, until the end."""
+        self.stack.callback(pairing.watch(host))
+        self.stack.callback(questions.watch(host, channels.questions))
+        self.stack.callback(trying.serve(host, channels))
+        self.stack.callback(strange.watch(house))
+        self.stack.callback(budgets.watch(house, host, channels))
 
     def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:
         """The listening sockets; none where the door would stand open."""
