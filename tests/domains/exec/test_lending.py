@@ -33,7 +33,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def lent(folder: Path, line: str, *, program: str = "forge", secret: Secret | None = None, **env: str) -> Settled:
-    settings = Settings(path=(str(folder / "bin"),), lent={program: {"FORGE_TOKEN": Secret(KEY) if secret is None else secret}})
+    token = Secret(KEY) if secret is None else secret
+    settings = Settings(path=(str(folder / "bin"),), lent={program: {"FORGE_TOKEN": token}})
     errand = Errand(
         Launch(line, env=env), Ground(str(folder / "work"), settings, Host()), Rules, None, lambda: 0, MAIN,
         AgentId("main"), RunId("r"), "",
