@@ -6,16 +6,20 @@ import argparse
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings, strategies
+from pydantic import ValidationError
 
 from garra.checks.finding import Ground as Found
 from garra.checks.security import deep
-from garra.checks.security.audit import Report, accepts, audit, told
+from garra.checks.security.audit import ORDER, Report, accepts, audit, told
 from garra.checks.security.finding import Finding, catalog, found
 from garra.checks.security.gather import gather
 from garra.checks.security.ground import Deep, Ground
+from garra.config import gate
 from garra.config.load import load
 from garra.config.paths import resolve
 from garra.config.sections import Config
+from garra.core import merge
 from garra.io.env import Environment
 from tests.checks.security.standing import Built, build, expected, fixtures
 
@@ -66,9 +70,9 @@ def test_a_kind_is_never_of_a_severity_that_it_does_not_name() -> None:
 
 
 def test_what_is_worse_on_an_open_port() -> None:
-    settings = {"gateway": {"allowRealIpFallback": True, "tools": {"allow": ["bash"]}, "auth": {"mode": "none"}}}
-    near = Ground(Config.model_validate(settings))
-    far = Ground(Config.model_validate(settings), hosts=("0.0.0.0",))
+    said = {"gateway": {"allowRealIpFallback": True, "tools": {"allow": ["bash"]}, "auth": {"mode": "none"}}}
+    near = Ground(Config.model_validate(said))
+    far = Ground(Config.model_validate(said), hosts=("0.0.0.0",))
     worse = ("gateway.real_ip_fallback_enabled", "gateway.tools_invoke_http.dangerous_allow")
     for check_id in worse:
         found_by = [next(one.severity for one in audit(g).findings if one.check_id == check_id) for g in (near, far)]
@@ -81,6 +85,14 @@ def test_who_a_running_gateway_lets_in() -> None:
     naked = Ground(Config(), deep=Deep("ws://127.0.0.1:1", True, naked=True))
     assert ids(audit(naked)) == {"gateway.probe_unauthenticated"}
     assert not ids(audit(Ground(Config(), deep=Deep())))
+
+
+@pytest.mark.parametrize(("enabled", "severity"), [(True, "critical"), (None, "warn"), (False, None)])
+def test_a_list_for_everybody_is_told_before_it_counts(enabled: bool | None, severity: str | None) -> None:
+    said = {} if enabled is None else {"enabled": enabled}
+    ground = Ground(Config.model_validate({"tools": {"elevated": {"allowFrom": {"telegram": ["*"]}, **said}}}))
+    told = [one.severity for one in audit(ground).findings if one.check_id.endswith("wildcard")]
+    assert told == ([severity] if severity else [])
 
 
 def test_every_account_is_judged_and_its_own_word_counts() -> None:
@@ -107,11 +119,31 @@ def test_what_the_owner_accepts(rule: dict[str, str], fits: bool) -> None:
 @pytest.mark.req("SEC-12")
 def test_what_is_accepted_is_counted_apart_and_that_it_is_so_is_always_told() -> None:
     rules = [{"checkId": "tools.taint_off"}, {"checkId": "security.audit.suppressions.active"}]
-    settings = {"tools": {"taint": {"mode": "off"}}, "security": {"audit": {"suppressions": rules}}}
-    report = audit(Ground(Config.model_validate(settings), tree=settings))
+    said = {"tools": {"taint": {"mode": "off"}}, "security": {"audit": {"suppressions": rules}}}
+    report = audit(Ground(Config.model_validate(said), tree=said))
     shown = told(report, 7)
     assert shown["summary"] == {"critical": 0, "warn": 0, "info": 2}
     assert [one["checkId"] for one in shown["suppressedFindings"]] == ["tools.taint_off"]
     assert "security.audit.suppressions.active" in {one["checkId"] for one in shown["findings"]}
     assert report.code == 0
     assert audit(Ground(Config(), hosts=("0.0.0.0",))).code == 1
+
+
+CONFIGS = [merged for both in fixtures().values() if (merged := both["bad"].get("config")) and "$include" not in merged]
+
+
+@given(strategies.lists(strategies.sampled_from(CONFIGS), max_size=8))
+@settings(deadline=None, max_examples=150)
+def test_whatever_comes_together_is_judged(chosen: list[dict[str, object]]) -> None:
+    whole: dict[str, object] = {}
+    for one in chosen:
+        whole = merge.deep(whole, one)
+    try:
+        config = Config.model_validate(whole)
+    except ValidationError:
+        return
+    for hosts in ((), ("0.0.0.0",), ("127.0.0.1",)):
+        report = audit(Ground(config, whole, whole, gate.read(config, {}), hosts))
+        order = [one.severity for one in report.findings]
+        assert order == sorted(order, key=ORDER.index)
+        assert len(set(report.findings)) == len(report.findings)

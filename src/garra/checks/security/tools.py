@@ -67,12 +67,14 @@ def unasked(section: ExecTool) -> bool:
 
 
 def _elevated(elevated: Elevated) -> Iterator[Finding]:
-    if not elevated.enabled:
+    if not elevated.enabled and "enabled" in elevated.model_fields_set:
         return
     for channel, people in elevated.allow_from.items():
         if "*" in people:
-            detail = f"tools.elevated.allowFrom.{channel} has *."
-            yield found("tools.elevated.allowFrom.<channel>.wildcard", detail, of=channel)
+            armed = "" if elevated.enabled else ", which counts as soon as tools.elevated.enabled is true"
+            detail = f"tools.elevated.allowFrom.{channel} has *{armed}."
+            worse: Severity = "critical" if elevated.enabled else "warn"
+            yield found("tools.elevated.allowFrom.<channel>.wildcard", detail, worse, of=channel)
         elif len(people) > MANY:
             detail = f"tools.elevated.allowFrom.{channel} has {len(people)} entries."
             yield found("tools.elevated.allowFrom.<channel>.large", detail, of=channel)
