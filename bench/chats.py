@@ -23,7 +23,7 @@ from bench.turns import LONG
 
 PORT = 19223
 HUGE_PORT = 18997
-"""The huge chat has a fake model of its own, as a real one is none of this machine's work."""
+"""The huge chat has a fake model of its own that skims what it is sent: a real one is none of this machine's work."""
 PLUGINS = HERE / "plugins"
 CHATS = 100
 RUNNING = 50
@@ -65,7 +65,7 @@ def chats(ground: Ground, products: Sequence[Product], each: int) -> None:
             await _warm()
             ground.book.write(product.name, "chats beside", **await _beside(process))
 
-        with model(HUGE_PORT):
+        with model(HUGE_PORT, "skim"):
             ground.served(mine, second)
 
 

@@ -63,12 +63,12 @@ async def _with_client(product: Product, process: Process, work: Callable[[Proce
 
 
 @contextmanager
-def model(port: int = MODEL_PORT) -> Iterator[Process]:
-    """The fake model, serving, in a process of its own."""
+def model(port: int = MODEL_PORT, *more: str) -> Iterator[Process]:
+    """The fake model, serving, in a process of its own; `more` is said to `bench.model`."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             raise SystemExit(f"port {port} is in use: another measurement runs; wait for its end or stop it")
-    process = spawn([sys.executable, "-m", "bench.model", str(port)], cwd=None)
+    process = spawn([sys.executable, "-m", "bench.model", str(port), *more], cwd=None)
     try:
         answering(process, f"http://127.0.0.1:{port}/stats")
         yield process
