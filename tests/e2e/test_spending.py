@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from garra.testing.model_server import Fail, ModelServer, Say, Seen, Silence, Use
 from garra.testing.telegram import TelegramServer
 from tests.e2e.outside import sleeping, until
-from tests.e2e.resident import Resident, StrictModel, resident, words
+from tests.e2e.resident import Resident, StrictModel, resident, strict_model, words
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
 
@@ -38,8 +39,9 @@ def provider(url: str, model: str, **more: Any) -> dict[str, Any]:
 
 
 async def test_a_call_repeated_for_ever_ends_the_run_with_one_message(tmp_path: Path) -> None:
-    async with Looping() as model, resident(tmp_path, model.url) as program, program.client() as client:
-        model.refused = []
+    model = Looping()
+    model.refused = []
+    async with model, resident(tmp_path, model.url) as program, program.client() as client:
         ended = await client.say("go on")
         assert "repeated the same read call without getting further" in json.dumps(ended)
         assert len(model.requests) == 6
@@ -75,8 +77,7 @@ async def test_what_a_fallback_serves_is_billed_at_its_price(tmp_path: Path) -> 
 
 @asynccontextmanager
 async def chatting(root: Path, **more: Any) -> AsyncIterator[tuple[Resident, TelegramServer, StrictModel]]:
-    async with StrictModel() as model, TelegramServer() as telegram:
-        model.refused = []
+    async with strict_model() as model, TelegramServer() as telegram:
         channel = {
             "enabled": True, "botToken": telegram.token, "apiRoot": telegram.url, "dmPolicy": "allowlist",
             "allowFrom": [str(ANN)],
@@ -86,15 +87,23 @@ async def chatting(root: Path, **more: Any) -> AsyncIterator[tuple[Resident, Tel
             yield program, telegram, model
 
 
+async def shown(telegram: TelegramServer, words: str) -> None:
+    await until(lambda: any(words in text for text in telegram.shown(ANN)), 20)
+
+
+def _both_sleep(seconds: str) -> bool:
+    return len(sleeping(seconds)) >= 2
+
+
 async def test_a_cap_stops_in_its_chat_with_a_line_that_says_all_and_the_owner_goes_on(tmp_path: Path) -> None:
     async with chatting(tmp_path, budget={"day": {"maxTokens": 1_000}}) as (program, telegram, model):
         for spent, told in ((510, "51 % of the budget for today is used: 510 of 1,000 tokens"), (300, "81 % of")):
             model.then(Say(f"used {spent}", usage=(spent - 10, 10)))
             telegram.say(ANN, "go on")
-            await until(lambda spent=spent: f"used {spent}" in telegram.shown(ANN), 20)
+            await shown(telegram, f"used {spent}")
             telegram.say(ANN, "say:2")
             model.then(Say("small", usage=(0, 0)))
-            await until(lambda told=told: any(told in text for text in telegram.shown(ANN)), 20)
+            await shown(telegram, told)
         model.then(Say("the last", usage=(190, 10)))
         telegram.say(ANN, "go on")
         await until(lambda: "the last" in telegram.shown(ANN), 20)
@@ -117,8 +126,7 @@ async def test_a_cap_stops_in_its_chat_with_a_line_that_says_all_and_the_owner_g
 
 @pytest.mark.needs("bwrap")
 async def test_ten_runs_and_their_commands_are_gone_within_two_seconds(tmp_path: Path) -> None:
-    async with StrictModel() as model, resident(tmp_path, model.url) as program, program.client() as client:
-        model.refused = []
+    async with strict_model() as model, resident(tmp_path, model.url) as program, program.client() as client:
         for number in range(8):
             model.then(Silence())
             await client.send(f"wait {number}", f"agent:main:w{number}")
@@ -126,7 +134,7 @@ async def test_ten_runs_and_their_commands_are_gone_within_two_seconds(tmp_path:
         for number, seconds in enumerate(("31415", "31416")):
             model.then(Use("exec", {"command": f"sleep {seconds} & sleep {seconds}"}))
             await client.send("run", f"agent:main:x{number}")
-            await until(lambda seconds=seconds: len(sleeping(seconds)) >= 2)
+            await until(partial(_both_sleep, seconds))
         began = time.monotonic()
         found = await client.call("work.stop", {"pause": True})
         assert time.monotonic() - began < 2.0

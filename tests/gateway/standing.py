@@ -42,7 +42,7 @@ from garra.domains.access.devices import Devices
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
 from garra.domains.spending.ledger import Ledger
-from garra.gateway import table
+from garra.gateway import table, work
 from garra.gateway.broadcast import EMITTED
 from garra.gateway.dispatch import Dispatcher
 from garra.gateway.door import Door
@@ -50,7 +50,6 @@ from garra.gateway.hello import Greeting
 from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
-from garra.gateway.methods import usage
 from garra.gateway.serve import Server, bind
 from garra.gateway.server import Gateway
 from garra.io.clock import SystemClock
@@ -245,7 +244,7 @@ async def standing(folder: Path, config: dict[str, Any] | None = None) -> AsyncI
         ledger = Ledger(db, clock, lambda: UTC)
         await ledger.load()
         ledger.since_ms = 1 << 60  # nobody counts here: all is in the transcripts
-        host.more[usage.WHERE] = ledger
+        host.more[work.LEDGER] = ledger
         registry = table.of(gateway)
         greeting = Greeting(Known("1.0.0", "boot", registry.advertised, EMITTED), lambda: house.now(gateway))
         gateway.open(Dispatcher(registry, host, spawn, lambda: gateway.ready), greeting)

@@ -31,7 +31,7 @@ from garra.core.value import frozen
 from garra.domains.access.devices import Devices
 from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.models.detect import measure
-from garra.gateway import door, kin, table
+from garra.gateway import door, kin, table, work
 from garra.gateway import serve as port
 from garra.gateway.backstop import Backstop
 from garra.gateway.broadcast import EMITTED
@@ -41,8 +41,7 @@ from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
-from garra.gateway.methods import chat, pairing, questions, status, usage
-from garra.gateway.methods import stop as stops
+from garra.gateway.methods import chat, pairing, questions, status
 from garra.gateway.opening import Opening
 from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
@@ -158,14 +157,14 @@ class _Resident:
             self.stack.callback(approvals.serve(house.approvals, host, house.runs))
             await gateway.health.refresh()
         with trace.step("channels"):
-            switch = host.more[stops.WHERE] = await switches.made(house)
+            switch = host.more[work.SWITCH] = await switches.made(house)
             channels = self.channels = Channels(house, kept.also, switch)
             channels.put = partial(chat.put, host)
             host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
             host.more |= {"shares": channels.shares, "handles": channels.handles}
             host.more[WEBCHAT] = channels.webchat
             host.more[kin.WHERE] = house.subagents
-            host.more[usage.WHERE] = house.purse.ledger
+            host.more[work.LEDGER] = house.purse.ledger
             self._watch(house, host, channels)
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))

@@ -15,6 +15,7 @@ from garra.config.load import load
 from garra.config.paths import Paths
 from garra.domains.sessions.store import Sessions
 from garra.domains.spending.ledger import Ledger
+from garra.gateway import work
 from garra.gateway.host import Host
 from garra.gateway.method import READ, inside
 from garra.gateway.methods import usage
@@ -30,7 +31,7 @@ class Alone:
 
     def __init__(self, ledger: Ledger, sessions: Sessions, clock: SystemClock) -> None:
         self.clock, self.sessions = clock, sessions
-        self.more: dict[str, Any] = {usage.WHERE: ledger}
+        self.more: dict[str, Any] = {work.LEDGER: ledger}
 
 
 async def report(paths: Paths, env: Environment, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,12 +11,10 @@ from garra.core.value import frozen
 from garra.domains.access.pairing import Pairing
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
-from garra.domains.spending.ledger import Ledger
-from garra.gateway import kin
+from garra.gateway import kin, work
 from garra.gateway.approvals import WHERE, register
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, APPROVALS, PAIRING, Caller
-from garra.gateway.methods import stop, usage
 from garra.turns import allstop, approve, kinfolk, queueing, spent
 from garra.turns.chores import QUEUES, used
 from garra.turns.parts import cannot_compact
@@ -87,7 +85,7 @@ async def _new(host: Host, session: Session, typed: Typed, caller: Caller) -> st
 async def _stop(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     if allstop.meant(typed.argument):
         caller.require(ADMIN)
-        return await allstop.stop(stop.switch(host), typed.argument)
+        return await allstop.stop(work.switch(host), typed.argument)
     runs = await host.runs.abort(session.key, None, "stop")
     await host.show.aborted(runs, "stop")
     if helpers := len(await kin.stop_under(host, session.key)):
@@ -140,14 +138,13 @@ async def _whoami(host: Host, session: Session, typed: Typed, caller: Caller) ->
 
 
 async def _usage(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
-    ledger = host.more.get(usage.WHERE)
-    known = ledger if isinstance(ledger, Ledger) else None
+    known = work.ledger_or_none(host)
     return "\n".join((used(session), *await spent.lines(known, session.key, host.clock)))
 
 
 async def _resume(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     caller.require(ADMIN)
-    return await allstop.resume(stop.switch(host))
+    return await allstop.resume(work.switch(host))
 
 
 async def _verbose(host: Host, session: Session, typed: Typed, caller: Caller) -> str:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from garra.core.errors import Unavailable
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, READ, Caller, Method
 from garra.gateway.params import Params
-from garra.runs.switch import Switch
-
-WHERE: Final = "switch"
-"""Where the switch stands in `Host.more`."""
+from garra.gateway.work import switch
 
 
 class Nothing(Params, frozen=True):
@@ -22,14 +18,6 @@ class StopAll(Params, frozen=True):
     """`pause`: nothing begins any more until `work.resume`, over restarts too."""
 
     pause: bool = False
-
-
-def switch(host: Host) -> Switch:
-    """Raises Unavailable where there is none yet."""
-    found = host.more.get(WHERE)
-    if not isinstance(found, Switch):
-        raise Unavailable("the gateway is only starting; try again in a moment", retryable=True)
-    return found
 
 
 async def stop_all(host: Host, caller: Caller, params: StopAll) -> dict[str, Any]:

@@ -11,21 +11,20 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
-from garra.core.errors import Unavailable, UserError
+from garra.core.errors import UserError
 from garra.core.ids import SessionKey
 from garra.core.keys import agent_of
 from garra.core.messages import Usage
 from garra.core.value import frozen
 from garra.domains.sessions.rows import Query
 from garra.domains.sessions.session import Session
-from garra.domains.spending.ledger import DAY_MS, Ledger, Sum
+from garra.domains.spending.ledger import DAY_MS, Sum
 from garra.gateway.host import Host
 from garra.gateway.method import READ, Caller, Method
 from garra.gateway.params import Limit, Name, Params
+from garra.gateway.work import ledger as ledger_of
 from garra.runs import older
 
-WHERE: Final = "ledger"
-"""Where the ledger stands in `Host.more`."""
 EPOCH: Final = date(1970, 1, 1).toordinal()
 DAY: Final = timedelta(days=1)
 DAYS = {"7d": 7, "30d": 30, "90d": 90, "1y": 365}
@@ -148,7 +147,7 @@ async def usage(host: Host, caller: Caller, params: SessionsUsage) -> dict[str, 
     for _, cell in cells:
         own[cell.of["session"]] = own.get(cell.of["session"], Usage()) + cell.usage
     rows = [{**_row(each), "usage": tokens(own[each.key]) if each.key in own else None} for each in sessions]
-    tools, runs = await books(host).tools(*wanted.moments, only)
+    tools, runs = await ledger_of(host).tools(*wanted.moments, only)
     return {
         "updatedAt": now,
         "startDate": wanted.first.isoformat(),
@@ -160,20 +159,12 @@ async def usage(host: Host, caller: Caller, params: SessionsUsage) -> dict[str, 
     }
 
 
-def books(host: Host) -> Ledger:
-    """The ledger. Raises Unavailable where there is none yet."""
-    found = host.more.get(WHERE)
-    if not isinstance(found, Ledger):
-        raise Unavailable("what was spent cannot be told yet; try again in a moment")
-    return found
-
-
 async def counted(host: Host, wanted: Days) -> list[tuple[str, Sum]]:
     """(day, what it came to), by conversation, provider and model. What transcripts of old hold is counted first.
 
     As long as single calls are kept the days are exactly those of the time zone; before, they are the owner's.
     """
-    ledger = books(host)
+    ledger = ledger_of(host)
     await older.take(ledger, host.sessions)
     found = []
     for at_ms, cell in await ledger.quarters(*wanted.moments):
@@ -274,7 +265,7 @@ def _cost(spent: Sum) -> dict[str, Any]:
 
 async def report(host: Host, caller: Caller, params: UsageReport) -> dict[str, Any]:
     """Days are the owner's own. `rows` come with the most expensive first."""
-    ledger, now = books(host), host.clock.now_ms()
+    ledger, now = ledger_of(host), host.clock.now_ms()
     await older.take(ledger, host.sessions)
     last = ledger.day(now)
     first = (date.fromisoformat(last) - timedelta(days=params.days - 1)).isoformat()
