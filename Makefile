@@ -4,6 +4,7 @@
 # make unit   the tests that do not start the program
 # make e2e    the tests that start it
 # make bench  the figures of the README, on this machine
+# make fuzz   LINES=100000 SEED=1: random shell lines, those that are let through held against bash
 # make docs   the rules that the code and its documents are held to
 # make new    KIND=tool NAME=weather: the beginning of a plugin (KIND is tool or provider)
 # make clean  remove the environment and what was built
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 EXTRAS := $(wildcard requirements/extras/*.lock)
 
-.PHONY: run help test check unit e2e bench docs new new-words clean
+.PHONY: run help test check unit e2e bench fuzz docs new new-words clean
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Garra needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=…" >&2; exit 1; }
@@ -54,6 +55,11 @@ test: check unit e2e
 
 bench: $(VENV)/dev.stamp
 	@sh bench/run.sh
+
+LINES ?= 100000
+SEED ?= 1
+fuzz: $(VENV)/dev.stamp
+	@$(BIN)/python -m tests.fuzz.against_bash --lines $(LINES) --seed $(SEED)
 
 docs: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -q tests/architecture
