@@ -10,10 +10,10 @@ from typing import Any, Literal
 from garra.config import source
 from garra.config.issue import Issue
 from garra.config.paths import Paths
-from garra.config.references import Kept
 from garra.config.sections import Config
 from garra.config.source import Source, digest, read
 from garra.config.validate import check
+from garra.config.variables import Kept
 from garra.core import json5
 from garra.core.errors import Unavailable
 from garra.core.redact import SENTINEL

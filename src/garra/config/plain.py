@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from garra.config.load import Snapshot
 from garra.config.paths import Paths
-from garra.config.references import References, listed
+from garra.config.references import References
 from garra.config.sections.lookup import secret_at
-from garra.config.variables import dotenv, is_reference
+from garra.config.variables import dotenv, is_reference, listed
 from garra.core import dotted
 from garra.core.dotted import Path
 from garra.core.errors import NotFound, Unavailable

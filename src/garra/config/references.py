@@ -12,14 +12,13 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, Final
 
 from garra.config import include
 from garra.config.paths import Paths
-from garra.config.variables import is_reference
-from garra.core.dotted import Path
+from garra.config.variables import Kept, listed
 from garra.core.errors import GarraError, NotFound, Unavailable
 from garra.core.secret import Bound, Secret
 from garra.core.value import frozen
@@ -33,22 +32,6 @@ TIMEOUT_MS: Final = 5_000
 BYTES: Final = 1 << 20
 TOLD: Final = frozenset({"NOT_FOUND", "AMBIGUOUS_DUPLICATE_KEY"})
 """Which of a program's own words about a fault are passed on: others may hold what must not be shown."""
-
-Kept = Mapping[str, Secret]
-"""What was fetched, by reference."""
-
-
-def listed(tree: Any, at: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every reference of a configuration, with its place."""
-    if isinstance(tree, dict):
-        if is_reference(tree):
-            yield at, tree
-            return
-        for key, below in tree.items():
-            yield from listed(below, (*at, key))
-    elif isinstance(tree, list):
-        for index, below in enumerate(tree):
-            yield from listed(below, (*at, index))
 
 
 class References:

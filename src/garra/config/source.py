@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from garra.config import include, variables
 from garra.config.issue import Issue
 from garra.config.migrate import migrate
 from garra.config.paths import Paths
-from garra.config.references import Kept, References
-from garra.config.variables import Missing
-from garra.core.errors import Unavailable
+from garra.config.variables import Kept, Missing
+from garra.core.errors import NotFound, Unavailable
 from garra.core.secret import Bound
 from garra.io.env import Environment
 from garra.io.files import atomic
+
+if TYPE_CHECKING:
+    from garra.config.references import References
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +107,8 @@ def interpret(
         return Source(raw, exists=True, issues=(Issue("", "the included file must hold one object: { … }"),), env=env)
     whole = _environment(paths, env, included.tree)
     today = migrate(included.tree)
-    references = References(paths, whole, today.tree, former=former, deep=deep)
-    found = variables.substitute(today.tree, whole, references.look)
+    references = _references(paths, whole, today.tree, former=former, deep=deep)
+    found = variables.substitute(today.tree, whole, references.look if references else _nowhere)
     return Source(
         raw,
         exists=True,
@@ -114,12 +117,26 @@ def interpret(
         resolved=found.tree,
         files=included.files,
         missing=tuple(found.missing),
-        notes=(*today.notes, *(Issue("secrets", line) for line in references.stale)),
+        notes=(*today.notes, *(Issue("secrets", line) for line in (references.stale if references else ()))),
         issues=tuple(included.issues),
         env=whole,
-        secrets=references.secrets(),
-        bound=references.bound(),
+        secrets=references.secrets() if references else {},
+        bound=references.bound() if references else (),
     )
+
+
+def _references(paths: Paths, env: Environment, tree: Any, *, former: Kept | None, deep: bool) -> References | None:
+    """What fetches secrets; None, and nothing of it is loaded, where nothing is referred to and there is no store."""
+    if next(variables.listed(tree), None) is None and not paths.secrets.exists():
+        return None
+    made: References = importlib.import_module("garra.config.references").References(
+        paths, env, tree, former=former, deep=deep
+    )
+    return made
+
+
+def _nowhere(source: str, provider: str, name: str) -> str:
+    raise NotFound(f"{source}:{provider}:{name} is no reference")
 
 
 def _roots(paths: Paths, env: Environment) -> tuple[FilePath, ...]:

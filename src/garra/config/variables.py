@@ -7,12 +7,13 @@ empty and is listed as missing; the text `${NAME}` never goes on.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from garra.core.dotted import Path
 from garra.core.errors import NotFound
+from garra.core.secret import Secret
 
 _USE = re.compile(r"\$(\$?)\{([A-Z_][A-Z0-9_]*)\}")
 _ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
@@ -21,6 +22,9 @@ SOURCES = ("env", "file", "exec", "store")
 
 Reference = Callable[[str, str, str], str]
 """(source, provider or nothing, id) to the secret. Raises NotFound with a line when it cannot be had."""
+
+Kept = Mapping[str, Secret]
+"""Secrets that were fetched, by reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,19 @@ def is_reference(value: Mapping[str, Any]) -> bool:
         and isinstance(value.get("id"), str)
         and set(value) <= {"source", "provider", "id"}
     )
+
+
+def listed(tree: Any, at: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every reference of a configuration, with its place."""
+    if isinstance(tree, dict):
+        if is_reference(tree):
+            yield at, tree
+            return
+        for key, below in tree.items():
+            yield from listed(below, (*at, key))
+    elif isinstance(tree, list):
+        for index, below in enumerate(tree):
+            yield from listed(below, (*at, index))
 
 
 def inline(tree: Any) -> dict[str, str]:

@@ -30,7 +30,8 @@ ENCODED = 10
 
 _WORD = re.compile(r"[a-z]+(?:[-_ .][a-z]+)*")
 _RUNS = re.compile(r"[^\s\"'<>`|]{8,}")
-_SPACED = re.compile(r"[\s\"'<>`|]")
+_APART = frozenset(" \t\n\r\"'<>`|")
+"""What no run of letters has in it (`_RUNS`)."""
 
 _M = TypeVar("_M", bound=Message)
 
@@ -164,7 +165,7 @@ def blots(secrets: Iterable[str]) -> Blots:
     known = {text.strip() for text in secrets}
     known |= {line.strip() for text in known if "\n" in text for line in text.splitlines() if len(line) >= LONG}
     needles = {form for text in known if weighty(text) for form in forms(text)}
-    loose = {needle for needle in needles if _SPACED.search(needle)}
+    loose = {needle for needle in needles if not _APART.isdisjoint(needle) or any(map(str.isspace, needle))}
     return Blots(
         tuple(sorted(needles - loose, key=len, reverse=True)),
         tuple(sorted(loose, key=len, reverse=True)),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from garra.config.references import listed
+from garra.config.variables import listed
 from garra.core import dotted
 from garra.core.errors import UserError
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, Caller, Method
 from garra.gateway.params import Name, Nothing, Params
-from garra.io.secrets import Entry, Store, exact, kind_of
+
+if TYPE_CHECKING:
+    from garra.io.secrets import Entry, Store
 
 
 class StoreSet(Params, frozen=True):
@@ -49,7 +52,9 @@ class Resolve(Params, frozen=True):
 
 
 def _store(host: Host) -> Store:
-    return Store(host.paths.secrets)
+    """Loaded when somebody asks for it."""
+    found: Store = importlib.import_module("garra.io.secrets").Store(host.paths.secrets)
+    return found
 
 
 async def reload(host: Host, caller: Caller, params: Nothing) -> dict[str, Any]:
@@ -81,15 +86,15 @@ async def put(host: Host, caller: Caller, params: StoreSet) -> dict[str, Any]:
 
 
 def _put(host: Host, params: StoreSet) -> dict[str, Any]:
-    store = _store(host)
-    bound = params.allowed_hosts and tuple(map(exact, params.allowed_hosts))
+    store, own = _store(host), importlib.import_module("garra.io.secrets")
+    bound = params.allowed_hosts and tuple(map(own.exact, params.allowed_hosts))
     if params.value is None:
         if bound is None:
             raise UserError("secrets.store.set: give a value, or allowedHosts")
         store.bind(params.name, bound)
     else:
-        old = store.entries().get(params.name, Entry(kind=params.kind or kind_of(params.name)))
-        entry = Entry(
+        old = store.entries().get(params.name, own.Entry(kind=params.kind or own.kind_of(params.name)))
+        entry = own.Entry(
             kind=params.kind or old.kind, hosts=old.hosts if bound is None else bound, updated_at=host.clock.now_ms(),
             keyring=old.keyring,
         )  # fmt: skip
