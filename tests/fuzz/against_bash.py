@@ -67,7 +67,7 @@ class Recorders:
         self.folder = Path(tempfile.mkdtemp(prefix="recorders-"))
         programs = self.folder / "bin"
         programs.mkdir()
-        found = {}
+        found: dict[str, Found] = {}
         for name in (*ALLOWED, *OTHERS):
             file = programs / name
             file.write_text(RECORDER)
