@@ -227,3 +227,19 @@ def test_secrets_are_not_in_what_a_snapshot_looks_like(paths: Paths) -> None:
     written(paths, ref("store", "OPENAI_API_KEY", "default"))
     found = loaded(paths)
     assert KEY not in repr(replace(found, resolved={}))
+
+
+async def test_a_change_of_the_store_is_noticed(paths: Paths) -> None:
+    store = Store(paths.secrets)
+    await asyncio.to_thread(store.set, "OPENAI_API_KEY", KEY, Entry())
+    written(paths, ref("store", "OPENAI_API_KEY", "default"))
+    live = await asyncio.to_thread(Live, paths, Environment({}))
+    told: list[str] = []
+    live.subscribe(lambda _old, new: told.append(key(live.snapshot)))
+    watching = asyncio.create_task(live.watch(0.01))
+    await asyncio.to_thread(store.set, "OPENAI_API_KEY", "another-key-0123456789", Entry())
+    async with asyncio.timeout(5):
+        while not told:  # noqa: ASYNC110 - it watches a file
+            await asyncio.sleep(0.01)
+    watching.cancel()
+    assert told == ["another-key-0123456789"]

@@ -88,6 +88,10 @@ class Live:
         """Let the change on trial stay. False when none is."""
         return await asyncio.to_thread(trial.confirm, self.paths)
 
+    async def on_trial(self) -> bool:
+        """Whether a change waits to be confirmed, an earlier process's too."""
+        return await asyncio.to_thread(trial.record(self.paths).exists)
+
     def on_reverted(self, listener: Callable[[Snapshot], None]) -> None:
         """Call `listener` on the event loop when a change on trial was taken back, so that its owner is told."""
         self._reverted.append(listener)
@@ -99,7 +103,10 @@ class Live:
                 listener(found)
 
     async def watch(self, period_s: float = 1.0) -> None:
-        """Follow the file, those it includes, and a change on trial, until cancelled; obeys `gateway.reload`."""
+        """Follow the file, those it includes, the store of secrets, and a change on trial, until cancelled.
+
+        Obeys `gateway.reload`.
+        """
         while True:
             await self._clock.sleep(period_s)
             await self._settle()
@@ -115,7 +122,7 @@ class Live:
 
     def _look(self) -> Seen:
         """What the watched files look like from outside: a replaced file has another inode."""
-        names = (self.paths.config_file, *map(FilePath, self._snapshot.included))
+        names = (self.paths.config_file, self.paths.secrets, *map(FilePath, self._snapshot.included))
         return tuple(_stamp(path) for path in names)
 
     def _adopt(self, found: Snapshot) -> None:
@@ -132,7 +139,7 @@ class Live:
         for issue in found.warnings:
             if issue not in old.warnings:
                 log.warning("%s: %s", issue.path, issue.message)
-        if found.config != old.config:
+        if found.config != old.config or found.secrets != old.secrets:
             for changed in tuple(self._subscribers):
                 changed(old.config, found.config)
 

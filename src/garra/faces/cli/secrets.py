@@ -154,7 +154,7 @@ def _set(here: Place, asked: argparse.Namespace) -> int:
     output.say(
         f"{asked.name} is kept in {_where(entry)}. Refer to it with "
         f'{{"source": "store", "provider": "default", "id": "{asked.name}"}}; '
-        "a running gateway takes it over at `garra secrets reload`."
+        "a running gateway takes it over within a second."
     )
     return 0
 
