@@ -1,7 +1,8 @@
 """Commands without a gateway around them, measured on the interpreter Garra runs on. inside.py COUNT
 
-Prints one JSON object: what a `true` takes bare and in each sandbox that works here, and what 200 MB of a command's
-output cost the process that reads them: memory, and how late its loop was meanwhile.
+Prints one JSON object: what a `true` takes bare and in each sandbox that works here, what 200 MB of a command's output
+cost the process that reads them (memory, and how late its loop was meanwhile), and what it takes to say whether one
+call of a tool with a command may run: the layers of the policy, the line, its programs on the disk, the allowlist.
 """
 
 from __future__ import annotations
@@ -18,18 +19,30 @@ from pathlib import Path
 
 from garra.builtin.sandbox.bwrap.sandbox import Bubblewrap
 from garra.builtin.sandbox.landlock.sandbox import Landlock
-from garra.core.execplan import Settings, environment
-from garra.core.ids import SessionKey
+from garra.config.sections import Config
+from garra.core import commands, execjudge, policy
+from garra.core.execjudge import Case
+from garra.core.execplan import PATH, Settings, environment
+from garra.core.execrules import Entry, Policy
+from garra.core.ids import AgentId, SessionKey
+from garra.domains.exec import judging
 from garra.domains.exec.boxes import probe_by
 from garra.domains.exec.supervisor import Supervisor
+from garra.domains.tools.pipeline import Scope
 from garra.io.clock import SystemClock
 from garra.io.process.door import Limits, Programs, Start, compile_once
 from garra.io.tasks import Tasks
+from garra.runs import rights
 from garra.sdk.ports import Launch
 from garra.sdk.sandbox import Plan, Sandbox
 
 MEGABYTES = 200
 BEAT_S = 0.005
+LINES = (
+    "ls -la", "grep -n 'two words' notes.md | head -20", "cat a.txt && echo done || echo failed", "wc -l < /dev/null",
+    "git status", "echo $(id)", "find . -name '*.py' | xargs grep -l TODO", "LANG=C sort -r names | uniq -c | sort -rn",
+)  # fmt: skip
+TOOLS = {"tools": {"profile": "coding", "deny": ["browser"], "byProvider": {"fake": {"deny": ["pdf"]}}}}
 
 
 def started(sandbox: Sandbox, folder: str) -> Start:
@@ -87,6 +100,27 @@ async def flood(supervisor: Supervisor, folder: str) -> dict[str, float]:
     }
 
 
+def judgements(count: int) -> dict[str, float]:
+    """Milliseconds of each, from the call's name and line to the word on it."""
+    config, scope = Config.model_validate(TOOLS), Scope(AgentId("main"), SessionKey("agent:main:main"), "operator")
+    entries = tuple(map(Entry, ("ls", "grep", "head", "cat", "echo", "wc", "uniq")))
+    folders, took = PATH.split(":"), []
+    commands.parse("ls")  # the grammar is loaded
+    for _ in range(count):
+        for line in LINES:
+            began = time.perf_counter()
+            policy.decide(policy.Face("exec", ("group:runtime",)), rights.layers(config, scope))
+            command = commands.parse(line)
+            called = (
+                [] if isinstance(command, commands.Unparsed) else [each.argv[0] for each in commands.parts(command)]
+            )
+            case = Case(Policy("allowlist", "on-miss", None, entries), "/tmp", judging.located(called, folders, "/tmp"))
+            execjudge.judge(command, case)
+            took.append((time.perf_counter() - began) * 1e3)
+    took.sort()
+    return {"judged_ms": round(took[len(took) // 2], 3), "judged_p95_ms": round(took[int(len(took) * 0.95)], 3)}
+
+
 async def measured(count: int) -> dict[str, object]:
     programs = Programs()
     probe = probe_by(programs)
@@ -98,6 +132,7 @@ async def measured(count: int) -> dict[str, object]:
             clock = SystemClock()
             supervisor = Supervisor(programs, boxes, clock, tasks, new_id=lambda: os.urandom(4).hex())
             found: dict[str, object] = dict(await spawns(programs, boxes, folder, count))
+            found |= await asyncio.to_thread(judgements, count)
             found |= await flood(supervisor, folder)
             await supervisor.close()
     await programs.close()
