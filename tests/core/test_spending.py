@@ -52,6 +52,12 @@ def test_the_line_says_which_how_much_until_when_and_how_to_raise_it() -> None:
     )
 
 
+def test_who_is_no_owner_reads_no_figures() -> None:
+    verdict = judge([(cap(), Used(10_500))], whole=False)
+    assert verdict.stop == "Stopped: the budget for today is used up. It is free again when 2026-11-30 is over."
+    assert "10,500" in verdict.warnings[0].text
+
+
 def test_the_first_cap_that_is_used_up_speaks() -> None:
     run = cap(100, account=Account("run", "r1", "run", "r1"), key="budget.run")
     verdict = judge([(run, Used(100)), (cap(), Used(10_000))])

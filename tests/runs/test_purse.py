@@ -19,7 +19,7 @@ from garra.sdk.model import Model, ModelRequest
 from tests.domains.spending.test_ledger import Hands, opened
 
 MODEL = Model("p", "m", "fake", "http://x")
-ANN = Place("telegram", "default", "7", "7", group=False)
+ANN = Place("telegram", "default", "7", "7", group=False, owner=True)
 CHILD = "agent:main:subagent:c1"
 
 

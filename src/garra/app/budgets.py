@@ -16,6 +16,8 @@ from garra.sdk.channel import Address
 log = logging.getLogger(__name__)
 
 NOWHERE = Address("", "", "", "direct")
+OWN = frozenset({"run", "session", "sender"})
+"""Of these budgets somebody who is no owner hears, too, in a chat of their own."""
 
 
 def watch(house: House, host: Host, channels: Channels) -> Callable[[], None]:
@@ -24,10 +26,11 @@ def watch(house: House, host: Host, channels: Channels) -> Callable[[], None]:
     def tell(run: Run, warned: Warned) -> None:
         turn = run.turn
         about, place = turn.address, turn.place
-        channels.notice(about or NOWHERE, warned.text)
+        if warned.cap.account.scope != "run" or warned.over:
+            channels.notice(about or NOWHERE, warned.text)
         if about is None:
             host.show.tell(f"budget-{host.new_id()}", turn.session_key, turn.agent_id, warned.text)
-        elif place is not None and (place.owner or not place.group):
+        elif place is not None and not place.group and (place.owner or warned.cap.account.scope in OWN):
             house.spawn(say(about, warned), "word about a budget")
 
     async def say(about: Address, warned: Warned) -> None:

@@ -80,11 +80,12 @@ class Cap:
 
 @frozen
 class Warned:
-    """A word to the owner that is said once. `names` are the steps that count as told with it."""
+    """A word to the owner that is said once. `names` are the steps that are told with it; `over`: it is used up."""
 
     cap: Cap
     text: str
     names: tuple[str, ...]
+    over: bool = False
 
 
 @frozen
@@ -99,18 +100,26 @@ FREE: Final = Verdict()
 
 
 def judge(
-    caps: Iterable[tuple[Cap, Used]], told: Collection[str] = (), *, steps: Sequence[int] = STEPS, zone: str = ""
+    caps: Iterable[tuple[Cap, Used]],
+    told: Collection[str] = (),
+    *,
+    steps: Sequence[int] = STEPS,
+    zone: str = "",
+    whole: bool = True,
 ) -> Verdict:
-    """Whether the next call may be made, and what is to be told that was not `told`. `zone` names that of the days."""
+    """Whether the next call may be made, and what is to be told that was not `told`. `zone` names that of the days.
+
+    `whole`: the line that ends the run says figures and settings, too; it is read by an owner.
+    """
     stop, warnings = "", []
     for cap, spent in caps:
         per_cent = share(cap, spent)
         if per_cent >= 100 and not stop:
-            stop = over(cap, spent, zone)
+            stop = over(cap, spent, zone) if whole else closed(cap, zone)
         names = [f"{cap.account.name}\x1f{step}" for step in steps if per_cent >= step]
         if names and names[-1] not in told:
             text = over(cap, spent, zone) if per_cent >= 100 else near(cap, spent)
-            warnings.append(Warned(cap, text, tuple(names)))
+            warnings.append(Warned(cap, text, tuple(names), per_cent >= 100))
     return Verdict(stop, tuple(warnings))
 
 
@@ -134,6 +143,11 @@ def over(cap: Cap, spent: Used, zone: str = "") -> str:
         f"Stopped: the budget for {_whom(cap.account)} is used up ({_figures(cap, spent)}). {until}. "
         f"To raise it: garra config set {cap.key}.{what} NUMBER"
     )
+
+
+def closed(cap: Cap, zone: str = "") -> str:
+    """The line that ends a run, for somebody who is no owner."""
+    return f"Stopped: the budget for {_whom(cap.account)} is used up. {_until(cap.account, zone)}."
 
 
 def _figures(cap: Cap, spent: Used) -> str:

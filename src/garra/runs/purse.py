@@ -104,7 +104,10 @@ class Purse:
                 FailureKind.BUDGET, f"Stopped: what was spent cannot be read, and there is a budget: {error}"
             )
         steps = sorted(budget.warn_at)
-        verdict = spending.judge(zip(caps, amounts, strict=True), ledger.told, steps=steps, zone=books.zone())
+        place = run.turn.place
+        whole = place is None or (place.owner and not place.group)
+        pairs = zip(caps, amounts, strict=True)
+        verdict = spending.judge(pairs, ledger.told, steps=steps, zone=books.zone(), whole=whole)
         for warned in verdict.warnings:
             await self._tell(run, warned)
         return Failure(FailureKind.BUDGET, verdict.stop) if verdict.stop else None

@@ -256,7 +256,8 @@ class Ledger:
         cut = round((first - timedelta(days=KEPT_DAYS)).timestamp() * 1000)
         await self._db.write(lambda c: c.execute("DELETE FROM usage_calls WHERE at<?", (cut,)))
         for name, at in (await self._words.items()).items():
-            if isinstance(at, int) and at < now - 400 * DAY_MS:
+            kept_days = 7 if name.startswith("run\x1f") else 400
+            if isinstance(at, int) and at < now - kept_days * DAY_MS:
                 self._told.discard(name)
                 await self._words.remove(name)
 
