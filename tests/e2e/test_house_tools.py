@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -261,7 +262,8 @@ async def test_an_agent_that_cuts_its_own_branch_gets_it_back(tmp_path: Path) ->
 
 
 async def test_a_change_stays_when_its_owner_is_heard_again(tmp_path: Path) -> None:
-    more = {"tools": {"gateway": {"confirmSeconds": 10}}}
+    """Also where the gateway is killed in between."""
+    more = {"tools": {"gateway": {"confirmSeconds": 30}}}
     async with house(tmp_path, more) as (program, model, telegram):
         call = {"action": "config.patch", "patch": {"channels": {"telegram": {"textChunkLimit": 900}}}}
         model.then(Use("tool_call", {"id": "gateway", "args": call}), Say("done"))
@@ -271,10 +273,38 @@ async def test_a_change_stays_when_its_owner_is_heard_again(tmp_path: Path) -> N
         assert shown is not None
         press(telegram, shown, OWNER, OWNER, "Allow once")
         await until(lambda: any("was changed" in each for each in telegram.shown(OWNER)))
-        await say(telegram, OWNER, "thank you")
         trial = program.config_file.with_name("garra.json.trial")
+        program.kill()
+        await program.gone()
+        await program.start()
+        await say(telegram, FRIEND, "hello")
+        assert trial.exists(), "somebody else is heard"
+        await say(telegram, OWNER, "thank you")
         await until(lambda: not trial.exists())
         assert json.loads(program.config_file.read_text())["channels"]["telegram"]["textChunkLimit"] == 900
+
+
+async def test_an_agreed_restart_begins_the_program_anew_and_says_so(tmp_path: Path) -> None:
+    async with house(tmp_path) as (program, model, telegram):
+        restart = Use("tool_call", {"id": "gateway", "args": {"action": "restart"}})
+        model.then(restart, Say("no"))
+        await say(telegram, FRIEND, "begin anew")
+        assert "owner's own turns" in results(model)[-1]
+        model.then(restart, Say("see you"))
+        telegram.say(OWNER, "begin anew")
+        await until(lambda: card(telegram, OWNER))
+        shown = card(telegram, OWNER)
+        assert shown is not None
+        assert "Restart the gateway" in shown["text"]
+        press(telegram, shown, OWNER, OWNER, "Allow once")
+        await until(lambda: any("has begun anew" in each for each in telegram.shown(OWNER)), 20)
+        assert any("see you" in each for each in telegram.shown(OWNER))
+        assert program.process is not None
+        assert program.process.returncode is None, "the same process"
+        await say(telegram, OWNER, "are you there?")
+        assert program.log().count("ready on port") == 2
+        program.process.send_signal(signal.SIGUSR1)
+        await until(lambda: program.log().count("ready on port") == 3, 20)
 
 
 async def test_the_configuration_is_nobody_elses(tmp_path: Path) -> None:

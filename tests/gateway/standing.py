@@ -46,6 +46,7 @@ from garra.gateway import table, work
 from garra.gateway.broadcast import EMITTED
 from garra.gateway.dispatch import Dispatcher
 from garra.gateway.door import Door
+from garra.gateway.errands import letters
 from garra.gateway.hello import Greeting
 from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
@@ -136,7 +137,10 @@ class Acting:
         if "wait" in run.turn.text:
             return await self._wait(run)
         if "go" in run.turn.text.split():
+            run.cancel.attach(self.release.set)
             await self.release.wait()
+            if run.cancel.is_set:
+                return self._ended(run, "aborted", "")
         if "tool" in run.turn.text:
             await self._tool(run)
         return await self._say(run)
@@ -245,6 +249,7 @@ async def standing(folder: Path, config: dict[str, Any] | None = None) -> AsyncI
         await ledger.load()
         ledger.since_ms = 1 << 60  # nobody counts here: all is in the transcripts
         host.more[work.LEDGER] = ledger
+        host.more[letters.WHERE] = letters.Letters(Shelf(db, letters.WHERE), host)
         registry = table.of(gateway)
         greeting = Greeting(Known("1.0.0", "boot", registry.advertised, EMITTED), lambda: house.now(gateway))
         gateway.open(Dispatcher(registry, host, spawn, lambda: gateway.ready), greeting)

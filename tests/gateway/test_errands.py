@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,11 @@ import pytest
 from garra.core.errors import BadArguments, Forbidden, NotFound, UserError
 from garra.core.groups import Place
 from garra.core.ids import AgentId, RunId, SessionKey
-from garra.core.messages import Text, User
+from garra.core.messages import Assistant, Text, User
 from garra.gateway import table
+from garra.gateway.errands import letters
 from garra.runs.errand import BETWEEN, Errand
+from garra.runs.run import Turn
 from tests.gateway.standing import CONFIG, Standing, standing
 
 MAIN = SessionKey("agent:main:main")
@@ -147,6 +149,60 @@ async def test_an_answer_nobody_waits_for_comes_as_a_message(tmp_path: Path) -> 
         assert back.session_key == MAIN
         assert "late" in back.text
         assert back.meta[BETWEEN]["hops"] == 1
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not true():  # noqa: ASYNC110 - runs have no end to wait for here
+            await asyncio.sleep(0.01)
+
+
+def asked_for(gateway: Standing, key: str) -> list[Turn]:
+    return [turn for turn in gateway.acting.seen if turn.session_key == key]
+
+
+async def left(gateway: Standing) -> dict[str, Any]:
+    return await letters.letters(gateway.host)._shelf.items()
+
+
+async def test_a_late_answer_comes_back_once_after_a_restart_too(tmp_path: Path) -> None:
+    async with standing(tmp_path, dict(MORE)) as gateway:
+        await fill(gateway)
+        await ask(
+            gateway, OWNER, "sessions.send", sessionKey=HERS, message="go say late", callId="c1", timeoutSeconds=0
+        )
+        await until(lambda: bool(asked_for(gateway, HERS)))
+    async with standing(tmp_path) as gateway:
+        gateway.acting.release.set()
+        await letters.letters(gateway.host).resume()
+        await until(lambda: bool(asked_for(gateway, MAIN)))
+        (again,), (back,) = asked_for(gateway, HERS), asked_for(gateway, MAIN)
+        assert (again.run_id, again.inherited, again.origin) == ("r1:c1", ("read",), "operator")
+        assert (back.run_id, back.text.split("\n")[-1], back.silent) == ("r1:c1:reply", "late", True)
+        assert [(mark.source, mark.where) for mark in back.marks] == [("agent", HERS)]
+        await until(lambda: gateway.host.runs.active(MAIN) is None)
+        async with asyncio.timeout(5):
+            while await left(gateway):  # noqa: ASYNC110 - likewise
+                await asyncio.sleep(0.01)
+    async with standing(tmp_path) as gateway:
+        await letters.letters(gateway.host).resume()
+        assert not gateway.acting.seen
+
+
+async def test_an_answer_that_was_there_before_the_restart_is_only_brought_back(tmp_path: Path) -> None:
+    async with standing(tmp_path, dict(MORE)) as gateway:
+        await fill(gateway)
+        known, letter = letters.letters(gateway.host), letters.Letter(SHE, CHILD, "main", "say it", "c", 0)
+        await known.put(replace(letter, sent_at=gateway.host.clock.now_ms()))
+        await known.put(replace(letter, call_id="old"))
+        meta = {"__openclaw": {"runId": "r2:c"}}
+        transcript = await gateway.host.sessions.transcript(CHILD)
+        await transcript.append(User((Text("say it"),), 2, meta={"idempotencyKey": "r2:c:user"}))
+        await transcript.append(Assistant((Text("it"),), 3, "x", "fake", "fake", meta=meta))
+        await known.resume()
+        await until(lambda: bool(asked_for(gateway, HERS)))
+        assert asked_for(gateway, HERS)[0].place == SHE.place
+        assert not asked_for(gateway, CHILD), "nothing is asked twice, and nothing after an hour"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import uvloop
 
 from garra import __version__
 from garra.app import approvals_served as approvals
-from garra.app import budgets, logbook, strange, switches, trying
+from garra.app import budgets, letters, logbook, strange, switches, trying
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
@@ -51,6 +51,7 @@ from garra.io.env import Environment
 from garra.io.files import atomic
 from garra.io.files.root import Root
 from garra.io.log import Log
+from garra.io.process import respawn
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
@@ -80,14 +81,17 @@ class Overrides:
 def serve(paths: Paths, env: Environment, overrides: Overrides) -> int:
     """Run until SIGTERM or SIGINT; gives the exit code. Raises UserError when it cannot start."""
     heap.gather()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(paths, env, overrides))
-
-
-async def _serve(paths: Paths, env: Environment, overrides: Overrides) -> int:
     stop = _Stop()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        code = runner.run(_serve(stop, paths, env, overrides))
+    if stop.anew:
+        respawn.again(env)
+    return code
+
+
+async def _serve(stop: _Stop, paths: Paths, env: Environment, overrides: Overrides) -> int:
     async with AsyncExitStack() as stack:
-        resident = _Resident(paths, env, overrides, stack)
+        resident = _Resident(paths, env, overrides, stack, stop)
         await resident.start()
         stop.listen()
         await stop.asked.wait()
@@ -96,9 +100,10 @@ async def _serve(paths: Paths, env: Environment, overrides: Overrides) -> int:
 
 
 class _Stop:
-    """The signals that end the gateway. The first asks, the second insists."""
+    """The signals that end the gateway. The first asks, the second insists; SIGUSR1 asks it to begin anew."""
 
     def __init__(self) -> None:
+        self.anew = False
         self.asked = asyncio.Event()
         self.insisted = asyncio.Event()
 
@@ -106,8 +111,15 @@ class _Stop:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._heard)
+        loop.add_signal_handler(signal.SIGUSR1, self.again)
+
+    def again(self) -> None:
+        """End this process's work; what follows is the same program once more."""
+        self.anew = not self.asked.is_set() or self.anew
+        self.asked.set()
 
     def _heard(self) -> None:
+        self.anew = False
         (self.insisted if self.asked.is_set() else self.asked).set()
 
 
@@ -119,6 +131,7 @@ class _Resident:
     env: Environment
     overrides: Overrides
     stack: AsyncExitStack
+    stop: _Stop
     clock: SystemClock = field(default_factory=SystemClock)
     house: House | None = None
     gateway: Gateway | None = None
@@ -179,7 +192,8 @@ class _Resident:
         """What hears of things and passes them on, until the end."""
         self.stack.callback(pairing.watch(host))
         self.stack.callback(questions.watch(host, channels.questions))
-        self.stack.callback(trying.serve(host, channels))
+        self.stack.callback(trying.serve(host, channels, house.db, self.stop.again))
+        letters.serve(host, house.db)
         self.stack.callback(strange.watch(house))
         self.stack.callback(budgets.watch(house, host, channels))
 

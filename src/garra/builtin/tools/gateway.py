@@ -20,13 +20,13 @@ class Gateway:
         "Gateway",
         "The gateway's settings. config.get (path), config.schema.lookup (path), config.patch (patch: an object to be "
         "merged, null removes; the owner is asked; it is made after this turn and taken back unless confirmed), "
-        "config.confirm.",
+        "config.confirm, restart (asked, after this turn).",
         {
             "type": "object",
             "properties": {
                 "action": {
                     "type": "string",
-                    "enum": ["config.get", "config.schema.lookup", "config.patch", "config.confirm"],
+                    "enum": ["config.get", "config.schema.lookup", "config.patch", "config.confirm", "restart"],
                 },
                 "path": {"type": "string", "description": "such as agents.defaults.model"},
                 "patch": {"type": "object"},
@@ -45,7 +45,10 @@ class Gateway:
         self._shown: OrderedDict[tuple[str, str], str] = OrderedDict()
 
     async def affects(self, call: Call) -> tuple[Effect, ...]:
-        """Only a patch changes something; one that may not be is refused before anybody is asked."""
+        """Only a patch and a restart change something; one that may not be is refused before anybody is asked."""
+        if call.arguments["action"] == "restart":
+            await call.context.grants.ask("gateway.restart", {"dry": True})
+            return ("configures",)
         if call.arguments["action"] != "config.patch":
             return ()
         await self._preview(call)
@@ -53,6 +56,8 @@ class Gateway:
 
     async def show(self, call: Call) -> str:
         """The change as a diff; the yes holds for the text that it was made from."""
+        if call.arguments["action"] == "restart":
+            return "Restart the gateway, once this turn is over. What runs then is gone on with afterwards."
         if call.arguments["action"] != "config.patch":
             return str(call.arguments["action"])
         found = await self._preview(call)
@@ -80,6 +85,11 @@ class Gateway:
             case "config.confirm":
                 answer = await ask("config.confirm", {})
                 return Result.of("It stays." if answer["confirmed"] else "No change is on trial.", answer)
+            case "restart":
+                answer = await ask("gateway.restart", {})
+                return Result.of(
+                    "Agreed. It begins anew after this turn, and says here when it is back.", answer
+                )
         base = self._shown.pop((call.context.run_id, call.id), "")
         if not base:
             raise ToolFailed("Not changed: nobody was asked.")

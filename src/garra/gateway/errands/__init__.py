@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from garra.gateway.errands import conversations, files, messages, questions, settings, talk
+from garra.gateway.errands import conversations, files, messages, questions, restart, settings, talk
 from garra.gateway.errands.sight import Run
 
 ALL: Mapping[str, Run] = {
@@ -14,6 +14,7 @@ ALL: Mapping[str, Run] = {
     **files.ERRANDS,
     **questions.ERRANDS,
     **settings.ERRANDS,
+    **restart.ERRANDS,
 }
 """By name. What is not here may be read by the owner's own turns alone, through the method table."""
 

@@ -114,7 +114,7 @@ async def history(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[st
         rows.pop(0)
         dropped += 1
     found = [mark for each in kept[start:end] for mark in taint.of(each.meta)]
-    marks = [*outsiders(errand, session), *taint.stored(found).get(taint.META, ())]
+    marks = [*outsiders(errand, session.key), *taint.stored(found).get(taint.META, ())]
     more: dict[str, Any] = {"nextOffset": params.offset + (end - start) - dropped} if start or dropped else {}
     return {"sessionKey": session.key, "messages": rows, "marks": marks, "hasMore": bool(more), **more}
 
@@ -140,7 +140,7 @@ async def search(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[str
         {"sessionKey": hit.session.key, "role": hit.role, "text": clean(hit.snippet), "at": hit.timestamp}
         for hit in hits
     ]
-    marks = [mark for hit in hits for mark in outsiders(errand, hit.session)]
+    marks = [mark for hit in hits for mark in outsiders(errand, hit.session.key)]
     return {"count": len(rows), "hits": rows, "marks": list({mark["where"]: mark for mark in marks}.values())}
 
 

@@ -81,7 +81,7 @@ async def patch(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[str,
         raise UserError("The configuration has changed since the owner was asked; read it and propose it again.")
     hold_s = host.config.tools.gateway.confirm_seconds
     paths = tuple(sorted(".".join(path) for path in _leaves(params.patch)))
-    trials(host).schedule(Change(errand, params.patch, paths, found["base"], hold_s))
+    await trials(host).schedule(Change(errand, params.patch, paths, found["base"], hold_s))
     return {"status": "scheduled", "diff": found["diff"], "revertsAfterSeconds": hold_s}
 
 

@@ -90,11 +90,11 @@ async def _meant(host: Host, errand: Errand, named: str) -> list[Session]:
     return [session for session in found if session is not None]
 
 
-def outsiders(errand: Errand, session: Session) -> list[dict[str, str]]:
+def outsiders(errand: Errand, key: str) -> list[dict[str, str]]:
     """What the words of a session count as where they are read in another: somebody else's, unless the owner's own."""
-    if session.key == errand.session_key:
+    if key == errand.session_key:
         return []
-    kind = session.key.removeprefix(f"agent:{agent_of(session.key)}:")
+    kind = key.removeprefix(f"agent:{agent_of(key)}:")
     if ":group:" in kind or ":channel:" in kind:
-        return [{"source": "group", "where": session.key}]
-    return [{"source": "person" if "direct:" in kind else "agent", "where": session.key}]
+        return [{"source": "group", "where": key}]
+    return [{"source": "person" if "direct:" in kind else "agent", "where": key}]

@@ -9,9 +9,11 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
+from typing import NoReturn
 
 from garra.core.value import frozen
 from garra.io.clock import SystemClock
@@ -49,6 +51,13 @@ def watch(argv: Sequence[str], env: Mapping[str, str], care: Care | None = None)
     refuses to start (code 1 or 2 at once), is not. Only in the main thread.
     """
     return _Watch(argv, {**env, MARK: "1"}, care or Care()).run()
+
+
+def again(env: Mapping[str, str]) -> NoReturn:
+    """Become this very program from its beginning: same process, arguments and environment. Nothing of ours is left
+    open by then. Raises OSError when its interpreter is gone.
+    """
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], dict(env))
 
 
 class _Watch:
