@@ -15,6 +15,7 @@ from garra.checks.security.audit import ORDER, Report, accepts, audit, told
 from garra.checks.security.finding import Finding, catalog, found
 from garra.checks.security.gather import gather
 from garra.checks.security.ground import Deep, Ground
+from garra.checks.security.reach import strangers
 from garra.config import gate
 from garra.config.load import load
 from garra.config.paths import resolve
@@ -93,6 +94,23 @@ def test_a_list_for_everybody_is_told_before_it_counts(enabled: bool | None, sev
     ground = Ground(Config.model_validate({"tools": {"elevated": {"allowFrom": {"telegram": ["*"]}, **said}}}))
     told = [one.severity for one in audit(ground).findings if one.check_id.endswith("wildcard")]
     assert told == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize("star", ["*", "telegram:*", "accessGroup:all"])
+def test_however_everybody_is_written(star: str) -> None:
+    groups = {"all": {"type": "message.senders", "members": {"*": ["*"]}}}
+    said = {"accessGroups": groups, "channels": {"telegram": {"allowFrom": [star]}}}
+    found_ids = ids(audit(Ground(Config.model_validate(said))))
+    assert found_ids == {"channels.telegram.dm.open", "security.trust_model.multi_user_heuristic"}
+
+
+def test_everybody_in_direct_messages_is_everybody_in_groups_unless_said() -> None:
+    def open_to(**rules: object) -> tuple[str, ...]:
+        said = {"channels": {"telegram": {"dmPolicy": "disabled", "allowFrom": ["*"], **rules}}}
+        return strangers(Ground(Config.model_validate(said)))
+
+    assert open_to() == ("telegram/default",)
+    assert open_to(groupAllowFrom=["7"]) == open_to(groupPolicy="disabled") == ()
 
 
 def test_every_account_is_judged_and_its_own_word_counts() -> None:

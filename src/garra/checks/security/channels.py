@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from garra.checks.security.finding import Finding, Narrow, found
-from garra.checks.security.ground import Ground, listed
+from garra.checks.security.ground import Ground, named
 from garra.checks.security.reach import Account, accounts
 from garra.config.sections.channels import Channel
 
@@ -18,6 +18,9 @@ def judge(ground: Ground) -> Iterator[Finding]:
             detail = f"{account.where}.dangerouslyAllowNameMatching is true."
             name = "channels.<channel>.allowFrom.dangerous_name_matching_enabled"
             yield found(name, detail, of=account.channel)
+        if account.names:
+            detail = f"{account.where}: {named(account.names)} lets nobody in."
+            yield found("channels.<channel>.allowFrom.mutable_entries_inert", detail, of=account.channel)
     for channel in {one.channel: None for one in accounts(ground)}:
         yield from _shared(ground, channel)
 
@@ -55,11 +58,10 @@ def _says_open(ground: Ground, at: tuple[str, ...]) -> bool:
 def _shared(ground: Ground, channel: str) -> Iterator[Finding]:
     if ground.config.session.dm_scope != "main":
         return
-    people = {
-        person for one in accounts(ground) if one.channel == channel for person in listed(one.rules.get("allowFrom"))
-    }
-    count = len(people - {"*"}) + ground.people.get(channel, 0)
-    if count > 1 or "*" in people:
-        who = "everybody" if "*" in people else f"{count} people"
+    here = [one.allow for one in accounts(ground) if one.channel == channel]
+    count = len(frozenset().union(*(one.ids for one in here))) + ground.people.get(channel, 0)
+    everybody = any(one.anyone for one in here)
+    if count > 1 or everybody:
+        who = "everybody" if everybody else f"{count} people"
         detail = f"session.dmScope is main, and {who} may write on {channel}."
         yield found("channels.<channel>.dm.scope_main_multiuser", detail, of=channel)

@@ -7,6 +7,7 @@ from typing import Any
 
 from garra.checks.security.ground import Ground, listed
 from garra.config.sections.channels import account_rules, accounts_of
+from garra.core.access import NOBODY, People, people
 from garra.core.ids import AgentId, SessionKey
 from garra.core.policy import Face, Verdict, decide
 from garra.core.value import frozen
@@ -25,6 +26,8 @@ class Account:
     name: str
     at: tuple[str, ...]
     rules: Mapping[str, Any]
+    allow: People = NOBODY
+    group_allow: People = NOBODY
 
     @property
     def where(self) -> str:
@@ -33,13 +36,19 @@ class Account:
     @property
     def anybody(self) -> bool:
         """Whether every stranger may write to it directly."""
-        return self.rules.get("dmPolicy") != "disabled" and "*" in listed(self.rules.get("allowFrom"))
+        return self.rules.get("dmPolicy") != "disabled" and self.allow.anyone
 
     @property
     def any_group(self) -> bool:
         """Whether people whom the owner never named may speak to it in groups."""
         policy = self.rules.get("groupPolicy")
-        return policy == "open" or (policy != "disabled" and "*" in listed(self.rules.get("groupAllowFrom")))
+        return policy == "open" or (policy != "disabled" and self.group_allow.anyone)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What of its lists is a name, and so lets nobody in."""
+        every = (*listed(self.rules.get("allowFrom")), *listed(self.rules.get("groupAllowFrom")))
+        return tuple(text for text in every if text.startswith("@") and ":" not in text)
 
     @property
     def open(self) -> bool:
@@ -56,7 +65,10 @@ def accounts(ground: Ground) -> Iterator[Account]:
             rules = account_rules(channels, channel, name)
             own = ("accounts", name) if name in section.accounts else ()
             if rules.get("enabled") is not False:
-                yield Account(channel, name, ("channels", channel, *own), rules)
+                groups = ground.config.access_groups
+                allow = people(rules.get("allowFrom") or (), channel, groups)
+                speak = people(rules["groupAllowFrom"] or (), channel, groups) if "groupAllowFrom" in rules else allow
+                yield Account(channel, name, ("channels", channel, *own), rules, allow, speak)
 
 
 def strangers(ground: Ground) -> tuple[str, ...]:
