@@ -17,7 +17,7 @@ import uvloop
 
 from garra import __version__
 from garra.app import approvals_served as approvals
-from garra.app import budgets, letters, logbook, strange, switches, trying
+from garra.app import budgets, greeting, letters, logbook, strange, switches, trying
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
@@ -33,17 +33,11 @@ from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.models.detect import measure
 from garra.gateway import door, kin, table, work
 from garra.gateway import serve as port
-from garra.gateway.backstop import Backstop
-from garra.gateway.broadcast import EMITTED
-from garra.gateway.dispatch import Dispatcher
-from garra.gateway.hello import Greeting, Now
-from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
 from garra.gateway.methods import chat, pairing, questions, status
 from garra.gateway.opening import Opening
-from garra.gateway.rows import model_of
 from garra.gateway.server import Gateway
 from garra.io import heap, lock, passing
 from garra.io.clock import SystemClock
@@ -183,7 +177,7 @@ class _Resident:
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))
         found.spawn(live.watch(), "configuration watch")
         with trace.step("ready"):
-            self._greet(host, house, gateway, registry)
+            greeting.greet(host, house, gateway, registry)
         self._announce(gateway, trace, sockets[0].getsockname(), spare)
         found.spawn(self._prepare(house), "model family")
         found.spawn(Tidy(house.runs, self.clock).run(), "memory given back")
@@ -334,33 +328,6 @@ class _Resident:
         gateway.health.collect = lambda: status.health(host)
         house.calls.ask_gateway = table.caller(registry, host)
         return registry
-
-    def _greet(self, host: Host, house: House, gateway: Gateway, registry: Registry) -> None:
-        known = Known(__version__, gateway.me.instance_id, registry.advertised, EMITTED)
-        clean, bounded = house.discretion.clean, Backstop(self.clock).check
-        dispatch = Dispatcher(registry, host, house.spawn, lambda: gateway.ready, clean=clean, bounded=bounded)
-        gateway.open(dispatch, Greeting(known, lambda: self._now(host, gateway)))
-
-    def _now(self, host: Host, gateway: Gateway) -> Now:
-        config, snapshot = host.config, host.live.snapshot
-        agent = config.agents.default_id()
-        session = {
-            "defaultAgentId": agent,
-            "mainKey": host.main,
-            "mainSessionKey": f"agent:{agent}:{host.main}",
-            "scope": "per-sender",
-            "modelConfigured": model_of(host.models, None, agent) is not None,
-            "ownership": "sole",
-            "selectionRequired": False,
-        }
-        admin = {
-            "configPath": str(self.paths.config_file),
-            "stateDir": str(self.paths.state),
-            "authMode": gateway.door.mode,
-        }
-        versions = {"presence": gateway.hub.versions.presence, "health": gateway.hub.versions.health}
-        uptime = self.clock.now_ms() - host.started_at
-        return Now(gateway.rows(), gateway.health.raw, versions, uptime, snapshot.hash, session, admin)
 
     def _announce(self, gateway: Gateway, trace: port.Trace, where: tuple[Any, ...], spare: str) -> None:
         host = f"[{where[0]}]" if ":" in where[0] else where[0]
