@@ -61,6 +61,11 @@ async def test_the_owner_in_his_chat_and_in_a_group_is_offered_different_tools(t
         mine = tools(model)
         assert {"exec", "read", "write", "tool_search"} <= set(mine)
         assert len(model.requests[-1].raw) < 8_000
+        body = model.requests[-1].body
+        system, told = body["messages"][0]["content"], json.dumps(body["tools"], separators=(",", ":"))
+        assert len(system.encode()) + len(told) <= 7_400 + len(str(tmp_path))
+        assert "## Sub-agents" in system, "though its tool is told by name only"
+        assert "memory_search" not in system, "no word of what is not there"
         await say(telegram, OWNER, "what can you do?", GROUP)
         assert {"exec", "read", "write", "process"}.isdisjoint(tools(model))
         code, out, _ = await program.run(

@@ -159,6 +159,7 @@ class Assembler:
             product="OpenClaw" if self.parts.paths.compat else "Garra",
             shape="minimal" if turn.origin == "subagent" and model.prompt == "full" else model.prompt,
             tools=tuple(spec.name for spec in specs),
+            byname=self._byname(run, model, specs),
             workspace=(await asyncio.to_thread(self._seat, place, whom_of(run)))[0],
             files=documents,
             skills=skills,
@@ -245,6 +246,12 @@ class Assembler:
             return ()
         specs = self.parts.pipeline.specs(scope_of(run, model))
         return specs if model.prompt == "full" else tuple(spec for spec in specs if spec.name in rights.LITE)
+
+    def _byname(self, run: Run, model: Model, specs: tuple[ToolSpec, ...]) -> tuple[str, ...]:
+        """The tools that `model` is told of by name only."""
+        if not any(spec.name == toolsearch.CALL for spec in specs):
+            return ()
+        return tuple(spec.name for spec in self.parts.pipeline.offer(scope_of(run, model)).deferred)
 
     async def prepare(self, agent_id: AgentId) -> None:
         """Open the agent's folder, so that `context` does not block."""

@@ -117,10 +117,17 @@ async def test_memory_can_be_switched_off_and_on(prompts: Prompts) -> None:
 
 async def test_no_section_speaks_of_tools_that_are_not_there(prompts: Prompts) -> None:
     made = prompts.build(replace(FULL, tools=("read",)))
-    for absent in ("sessions_spawn", "`process`", "`cron`"):
+    for absent in ("sessions_spawn", "`process`", "`cron`", "memory_search"):
         assert absent not in made.system
     assert "no tools" in prompts.build(replace(FULL, tools=())).system
     assert "## Skills" not in prompts.build(replace(FULL, tools=("exec",))).system
+
+
+async def test_what_is_told_by_name_only_has_its_section_too(prompts: Prompts) -> None:
+    made = prompts.build(replace(FULL, tools=("read",), byname=("sessions_spawn", "cron", "memory_search")))
+    for there in ("## Sub-agents", "`cron`", "`memory_search`"):
+        assert there in made.system
+    assert "Tools: read. " in made.system
 
 
 async def test_the_identity_line_alone(prompts: Prompts) -> None:

@@ -36,7 +36,8 @@ def sections() -> Mapping[str, str]:
 
 @frozen
 class Stable:
-    """What the stable part is made of. `tools` are names in their order; `senders` who may give orders.
+    """What the stable part is made of. `tools` are names in their order, `byname` those that are told by name only;
+    `senders` who may give orders.
 
     `extra` is the session's own addition (a client's instructions), the same for all its turns.
     """
@@ -44,6 +45,7 @@ class Stable:
     product: str = "Garra"
     shape: Shape = "full"
     tools: tuple[str, ...] = ()
+    byname: tuple[str, ...] = ()
     workspace: str = ""
     files: tuple[Document, ...] = ()
     skills: tuple[Listed, ...] = ()
@@ -53,6 +55,10 @@ class Stable:
     file_chars: int = FILE_CHARS
     total_chars: int = TOTAL_CHARS
     extra: str = ""
+
+    def has(self, tool: str) -> bool:
+        """Whether it can be called, however it is told of."""
+        return tool in self.tools or tool in self.byname
 
 
 @frozen
@@ -130,7 +136,7 @@ class Prompts:
             yield stable.extra
             return
         yield self._tooling(stable)
-        if stable.shape == "full" and "sessions_spawn" in stable.tools:
+        if stable.shape == "full" and stable.has("sessions_spawn"):
             yield self._said("subagents")
         if stable.tools:
             yield self._said("style")
@@ -138,7 +144,8 @@ class Prompts:
         if stable.skills and "read" in stable.tools:
             yield self._said("skills", skills="\n".join(one.line for one in stable.skills))
         if stable.shape == "full" and stable.memory:
-            yield self._said("memory")
+            more = ("memory-search",) if stable.has("memory_search") else ()
+            yield "\n".join(self._said(name) for name in ("memory", *more))
         yield self._people(stable)
         if stable.shape == "minimal":
             yield self._said("subagent")
@@ -148,7 +155,7 @@ class Prompts:
         if not stable.tools:
             return self._said("tooling-none")
         lines = [self._said("tooling", tools=", ".join(stable.tools), workspace=stable.workspace)]
-        lines += [self._said(f"tooling-{tool}") for tool in ("process", "cron") if tool in stable.tools]
+        lines += [self._said(f"tooling-{tool}") for tool in ("process", "cron") if stable.has(tool)]
         return "\n".join(lines)
 
     def _people(self, stable: Stable) -> str:
