@@ -12,26 +12,26 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Final, Literal, TypeVar
+from typing import Final, TypeVar
 
 from garra.core.access import Dispatch, Drop, Handled, Observe
 from garra.core.crowds import Crowd
-from garra.core.errors import GarraError, Unavailable
+from garra.core.errors import GarraError
 from garra.core.ids import AgentId
 from garra.core.keys import agent_of
 from garra.core.routing import Route
-from garra.core.value import frozen
 from garra.domains.delivery.inbox import InboxRow
 from garra.sdk.channel import Ignored, Inbound
 from garra.turns import ask, chores, inbound
 from garra.turns.answering import taken
 from garra.turns.answers import KEPT, Answers, End, Going, numbered
 from garra.turns.ask import Spoken
-from garra.turns.bursts import Burst, Bursts
+from garra.turns.bursts import Bursts
 from garra.turns.commands import Given, refusal
 from garra.turns.crowds import Begin, Crowds
 from garra.turns.gate import Gate, Judged, line
 from garra.turns.histories import Histories
+from garra.turns.outcome import AGAIN, FAULT, TRIES, Outcome, abandon, stuck
 from garra.turns.parts import Asked, Ports
 from garra.turns.queueing import quiet_s
 from garra.turns.recovery import Found, standing
@@ -42,29 +42,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-Admission = Literal["dispatch", "observeOnly", "handled", "drop"]
-
-TRIES: Final = 3
-"""So often a message is taken up again after a fault of ours before it is given up."""
-
 STOPS: Final = 1_000
 """Chats whose last /stop is remembered."""
-
-AGAIN: Final = "again"
-STUCK: Final = "stuck"
-"""The ends of an event that is taken up again: soon, or when the store works again."""
-
-FAULT: Final = "A fault of Garra's own kept this message from being answered; the gateway's log has it. Send it again."
-
-
-@frozen
-class Outcome:
-    """What became of an event. `dispatched`: a turn ran or a command was carried out. `why` is a word for programs."""
-
-    admission: Admission
-    dispatched: bool = False
-    why: str = ""
-
 
 ANSWERED: Final = Outcome("dispatch", dispatched=True, why="answer to a question")
 
@@ -229,7 +208,7 @@ class Kernel:
                 going = await self._submit(await self._bursts.settle(key, burst))
         except BaseException as error:
             self._bursts.leave(key, burst)
-            _abandon(burst, error)
+            abandon(burst, error)
             raise
         try:
             outcome = await self._answered(going)
@@ -369,7 +348,7 @@ class Kernel:
         try:
             await self._ports.inbox.release(row.id, float(2**row.tries))
         except GarraError as error:
-            return _stuck(row, error)
+            return stuck(row, error)
         return Outcome("dispatch", why=AGAIN)
 
     async def _explained(self, rows: Sequence[InboxRow], text: str) -> Outcome:
@@ -381,20 +360,5 @@ class Kernel:
                 also = [each.id for each in rows[1:]]
                 await self._ports.outbox.put(drafts, inbox_id=row.id, also=also, why="failed")
         except GarraError as error:
-            return _stuck(row, error)
+            return stuck(row, error)
         return Outcome("dispatch", why="failed")
-
-
-def _stuck(row: InboxRow, error: GarraError) -> Outcome:
-    log.warning("message %s waits until the store works: %s", row.id, error.message)
-    return Outcome("dispatch", why=STUCK)
-
-
-def _abandon(burst: Burst[Spoken, Outcome], error: BaseException) -> None:
-    """The leader of a burst failed before it began: the others are taken up again, each by itself."""
-    burst.closed.set()
-    if isinstance(error, asyncio.CancelledError):
-        burst.result.cancel()
-    elif not burst.result.done():
-        burst.result.set_exception(Unavailable(FAULT, retryable=True))
-        burst.result.exception()  # there may be no others

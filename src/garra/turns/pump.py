@@ -17,7 +17,7 @@ from garra.domains.delivery.inbox import InboxRow
 from garra.sdk.ports import Task
 from garra.turns.answers import KEPT
 from garra.turns.ask import group_prompt
-from garra.turns.kernel import AGAIN, STUCK
+from garra.turns.outcome import AGAIN, STUCK
 from garra.turns.parts import Inbox, Ports
 from garra.turns.recovery import Found, standing
 from garra.turns.reports import Turns

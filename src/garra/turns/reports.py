@@ -23,7 +23,8 @@ from garra.runs.run import Run, Turn
 from garra.sdk.channel import Address, Inbound, Sender
 from garra.turns import ask
 from garra.turns.answers import Going, numbered
-from garra.turns.kernel import AGAIN, STUCK, TRIES, Kernel, Outcome
+from garra.turns.kernel import Kernel
+from garra.turns.outcome import AGAIN, STUCK, TRIES, Outcome
 from garra.turns.parts import Asked, Ports
 from garra.turns.queueing import settings
 from garra.turns.recovery import Found
