@@ -111,6 +111,7 @@ def test_everybody_in_direct_messages_is_everybody_in_groups_unless_said() -> No
 
     assert open_to() == ("telegram/default",)
     assert open_to(groupAllowFrom=["7"]) == open_to(groupPolicy="disabled") == ()
+    assert open_to(groupAllowFrom=["7"], groups={"-1": {"allowFrom": ["*"]}}) == ("telegram/default",)
 
 
 def test_every_account_is_judged_and_its_own_word_counts() -> None:

@@ -42,7 +42,14 @@ class Account:
     def any_group(self) -> bool:
         """Whether people whom the owner never named may speak to it in groups."""
         policy = self.rules.get("groupPolicy")
-        return policy == "open" or (policy != "disabled" and self.group_allow.anyone)
+        return policy == "open" or (policy != "disabled" and (self.group_allow.anyone or self._one_group))
+
+    @property
+    def _one_group(self) -> bool:
+        """Whether one of its groups lists everybody."""
+        groups = self.rules.get("groups")
+        rooms = groups.values() if isinstance(groups, Mapping) else ()
+        return any(isinstance(room, Mapping) and "*" in listed(room.get("allowFrom")) for room in rooms)
 
     @property
     def names(self) -> tuple[str, ...]:
