@@ -152,6 +152,8 @@ async def test_ten_runs_and_their_commands_are_gone_within_two_seconds(tmp_path:
             assert (await again.call("work.state"))["paused"] is True
             with pytest.raises(RuntimeError, match="Work is paused"):
                 await again.send("hello", key="k1")
+            code, out, _ = await program.run("stop", "--all")
+            assert (code, out.startswith("Nothing was at work. Work is paused")) == (0, True)
             code, out, _ = await program.run("resume")
             assert (code, out) == (0, "Work goes on.\n")
             assert words(await again.say("hello"))
@@ -159,15 +161,18 @@ async def test_ten_runs_and_their_commands_are_gone_within_two_seconds(tmp_path:
 
 async def test_messages_wait_for_the_end_of_a_pause_and_their_chat_is_told_once(tmp_path: Path) -> None:
     async with chatting(tmp_path) as (program, telegram, model):
-        code, out, _ = await program.run("stop", "--all", "--pause")
-        assert (code, out.startswith("Nothing was at work. Work is paused")) == (0, True)
+        model.then(Silence())
+        telegram.say(ANN, "for ever")
+        await until(lambda: model.asked("for ever"))
+        telegram.say(ANN, "/stop all pause")
+        await shown(telegram, "Stopped: 1 run. Work is paused")
         for text in ("first", "second"):
             telegram.say(ANN, text)
         await until(lambda: any("Your message is kept" in text for text in telegram.shown(ANN)))
         await program.stop()
         await program.start()
         await asyncio.sleep(1.0)
-        assert not model.requests
+        assert len(model.requests) == 1
         telegram.say(ANN, "/resume")
         await until(lambda: any("Work goes on" in text for text in telegram.shown(ANN)), 20)
         await until(lambda: model.asked("first") and model.asked("second"), 20)
@@ -183,3 +188,9 @@ async def test_without_a_gateway_it_says_so(tmp_path: Path) -> None:
     code, out, _ = await program.run("usage")
     assert code == 0
     assert out.startswith("No model was called from ")
+
+
+async def test_only_an_owner_stops_everything(tmp_path: Path) -> None:
+    async with chatting(tmp_path, commands={"ownerAllowFrom": ["telegram:9"]}) as (_, telegram, _model):
+        telegram.say(ANN, "/stop all")
+        await shown(telegram, "Only an owner may stop everything; /stop stops this conversation.")
