@@ -10,12 +10,12 @@ import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import websockets
 
-from tests.e2e.outside import house
-from tests.e2e.resident import Client, Resident, StrictModel
+from tests.e2e.resident import Client, Resident, StrictModel, strict_model
 from tests.e2e.test_network import peak_mib
 from tests.hostile.cases import Hostile, of
 
@@ -31,7 +31,7 @@ HEAD = b"HTTP/1.1 200 x\r\ncontent-type: text/plain\r\n"
 @asynccontextmanager
 async def flooding(kind: list[str]) -> AsyncIterator[str]:
     """A server that does not stop."""
-    packed = gzip.compress(bytes(200 * MIB), 9)
+    packed = gzip.compress(bytes(200 * MIB), 1)
     tasks: set[asyncio.Task[None] | None] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -60,6 +60,21 @@ async def flooding(kind: list[str]) -> AsyncIterator[str]:
         await asyncio.sleep(0.1)  # their connections end
 
 
+@asynccontextmanager
+async def house(root: Path, tools: dict[str, Any]) -> AsyncIterator[tuple[Resident, StrictModel]]:
+    """A gateway whose model sees pictures."""
+    async with strict_model() as model:
+        program = Resident(root, model.url, {"tools": tools})
+        program.config["models"]["providers"]["fake"]["models"][0]["input"] = ["text", "image"]
+        program.write()
+        await program.start()
+        try:
+            yield program, model
+        finally:
+            program.kill()
+            await program.gone()
+
+
 def png(width: int, height: int, body: bytes = b"") -> bytes:
     def part(kind: bytes, data: bytes) -> bytes:
         return len(data).to_bytes(4) + kind + data + zlib.crc32(kind + data).to_bytes(4)
@@ -85,10 +100,10 @@ def pdf(stream: bytes, filters: str) -> bytes:
 
 
 def furnish(folder: Path) -> None:
-    twice = zlib.compress(zlib.compress(bytes(400 * MIB), 9), 9)
+    twice = zlib.compress(zlib.compress(bytes(400 * MIB), 1))
     files = {
         "huge.png": png(60_000, 60_000),
-        "long.png": png(15_000, 6_000, zlib.compress(bytes(90 * MIB), 9)),
+        "long.png": png(15_000, 6_000, zlib.compress(bytes(90 * MIB), 1)),
         "bomb.pdf": pdf(twice, "/FlateDecode/FlateDecode"),
         "deep.pdf": b"%PDF-1.4\n1 0 obj" + b"[" * 500_000 + b"endobj\ntrailer<</Root 1 0 R>>\n%%EOF",
         "letters": b"a" * 100_000,
@@ -107,7 +122,7 @@ async def by_frame(program: Resident, kind: str) -> None:
     await Client(wire).connect()
     with contextlib.suppress(websockets.ConnectionClosed, TimeoutError):
         await wire.send(frame)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(1):
             while '"id":"x"' not in str(await wire.recv()).replace(" ", ""):
                 continue
     if wire.state is websockets.State.OPEN:
@@ -142,7 +157,7 @@ async def test_nothing_small_takes_much(tmp_path: Path) -> None:
     tools = {"web": web, "toolSearch": False, "loopDetection": {"enabled": False}}
     async with (
         flooding(kind) as url,
-        house(tmp_path, tools=tools) as (program, model),
+        house(tmp_path, tools) as (program, model),
         program.client() as client,
         program.client() as other,
     ):
