@@ -159,7 +159,7 @@ def keyring() -> Any:
     try:
         return importlib.import_module("keyring")
     except ImportError:
-        raise Unavailable("the system's keyring needs the extra `keyring`: pip install 'garra[keyring]'") from None
+        raise Unavailable("the system's keyring needs packages that are not installed: run `garra plugins install keyring`") from None
 
 
 def _asked(ask: Callable[[Any], Any], ring: Callable[[], Any]) -> Any:

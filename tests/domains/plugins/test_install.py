@@ -46,6 +46,14 @@ def test_every_extra_of_ours_has_its_lock(tmp_path: Path) -> None:
     assert packages.lock(Plugin(Manifest("matrix", "channel", extra="matrix"), tmp_path, "global")) is None
 
 
+def test_what_no_plugin_brings_has_its_lock_too() -> None:
+    for name in packages.APART:
+        found = packages.apart(name)
+        assert found is not None
+        assert packages.lock(found) is not None
+    assert packages.apart("nonsense") is None
+
+
 @pytest.mark.parametrize(
     ("ground", "says"),
     [

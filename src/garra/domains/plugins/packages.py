@@ -6,11 +6,23 @@ Nothing is imported to find out.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from importlib import resources, util
 from pathlib import Path
 
 from garra.domains.plugins.discover import Plugin
 from garra.sdk.manifest import Manifest
+
+APART: Mapping[str, Manifest] = {
+    "keyring": Manifest("keyring", "plugin", name="The system's keyring", extra="keyring", imports=("keyring",)),
+}
+"""Extras of Garra itself, which no plugin brings."""
+
+
+def apart(name: str) -> Plugin | None:
+    """An extra of that name, as what is installed; None where there is none."""
+    found = APART.get(name)
+    return Plugin(found, Path(str(resources.files("garra"))), "bundled") if found else None
 
 
 def missing(manifest: Manifest) -> tuple[str, ...]:

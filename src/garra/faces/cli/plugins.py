@@ -98,9 +98,10 @@ def _meant(here: Place, asked: str) -> Any:
     """The plugin of that id, one that is off too. Raises NotFound."""
     discover = importlib.import_module("garra.domains.plugins.discover")
     found = [one for root in discover.roots(here.paths) for one in root if isinstance(one, discover.Plugin)]
-    if (plugin := next((one for one in found if one.id == asked), None)) is not None:
+    packages = importlib.import_module("garra.domains.plugins.packages")
+    if (plugin := next((one for one in found if one.id == asked), None) or packages.apart(asked)) is not None:
         return plugin
-    ids = sorted(one.id for one in found if one.manifest.imports or one.manifest.better)
+    ids = sorted([*packages.APART, *(one.id for one in found if one.manifest.imports or one.manifest.better)])
     near = difflib.get_close_matches(asked, ids, n=1)
     meant = f"did you mean {near[0]}?" if near else f"those that need packages are {', '.join(ids)}"
     raise NotFound(f"there is no plugin {asked!r} here; {meant}")
