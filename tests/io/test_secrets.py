@@ -123,6 +123,6 @@ def test_without_the_library_it_is_said_what_to_install() -> None:
     try:
         found = keyring()
     except Unavailable as fault:
-        assert "garra[keyring]" in str(fault)  # noqa: PT017 - whether it is installed is not for this test to say
+        assert "garra plugins install keyring" in str(fault)  # noqa: PT017 - whether it is installed is not for this test to say
     else:
         assert found
