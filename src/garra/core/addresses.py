@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+# Set apart by the registries, but taken for public by some of the Pythons we run on.
+# A cloud's metadata answers at 192.0.0.192.
+_SET_APART = (
+    IPv4Network("192.0.0.0/24"),
+    IPv4Network("192.88.99.0/24"),
+    IPv6Network("fec0::/10"),
+    IPv6Network("3fff::/20"),
+    IPv6Network("5f00::/16"),
+)
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 
 
@@ -30,6 +39,8 @@ def loopback(address: str) -> bool:
 
 
 def _open(found: IPv4Address | IPv6Address) -> bool:
+    if any(found in network for network in _SET_APART):
+        return False
     return found.is_global and not (found.is_multicast or found.is_reserved or found.is_unspecified)
 
 
