@@ -95,6 +95,9 @@ async def machine(root: Path) -> AsyncIterator[Machine]:
                 watching = asyncio.ensure_future(reviewer.watch())
                 yield Machine(program, model, client, reviewer)
                 watching.cancel()
+                await asyncio.wait([watching])
+                for each in (client, person):
+                    await each.call("health")  # what came meanwhile is read, so that it can close at once
 
 
 def planted(workspace: Path, mark: Path) -> None:

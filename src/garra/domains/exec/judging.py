@@ -72,7 +72,7 @@ def _refused(reason: str) -> ToolFailed:
 
 
 def _is_listed(errand: Errand, seen: Seen, allowed: Allow) -> bool:
-    """Whether the allowlist lets it through in any turn: it holds the command word for word, or the owner wants it so."""
+    """Whether the allowlist lets it through in any turn: it holds the command word for word, or the owner says so."""
     settings = errand.ground.settings
     return (allowed.exact and not settings.asks) or (settings.listed and seen.case.policy.security == "allowlist")
 
