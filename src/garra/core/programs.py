@@ -45,6 +45,14 @@ _WRAPPERS = """
     groff troff pic grog soelim nroff mandb catman rmail postmap postalias postfix telinit init getty
     agetty login sulogin in.telnetd inetd xinetd tcpsvd udpsvd chpst softlimit envdir envuidgid setuidgid setlock
     s6-setsid s6-env execlineb runsv runsvdir svc sem dsh pssh clush pdsh rlwrap rlfe
+    xvfb-run xinit startx i3-msg swaymsg host-spawn tig hub exiftool sqlmap hping3 msfconsole vboxmanage fzf sk peco lf
+    ranger nnn vifm watchexec reflex nodemon pm2 forever supervisord supervisorctl s6-svscan tini catatonit direnv asdf
+    mise rtx pyenv rbenv doit luigi airflow celery gunicorn uvicorn flask django-admin manage rails rspec coverage
+    pylint restic borg duplicity sshfs fusermount cryptsetup lvm mke2fs debugfs resize2fs tune2fs hdparm wg fuser xkill
+    networkctl resolvectl bootctl coredumpctl xdotool xte ydotool wmctrl xclip xsel wl-copy lp lpr cupsfilter enscript
+    a2ps msmtp exim exim4 swaks buildah skopeo kaniko multipass sops vault bw 2to3 idle g-ir-scanner javac infocmp mono
+    dotnet es rc posh sash lksh rview jekyll vitest nx turbo lerna electron codium cursor claude codex gemini aider
+    goose ollama llm
 """
 _EDITORS = """
     vi vim nvim view vimdiff rvim ex ed red emacs emacsclient nano pico rnano joe jed mcedit mc micro hx helix kak
