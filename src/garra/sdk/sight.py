@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from garra.core.ids import AgentId, SessionKey
@@ -18,8 +18,31 @@ class Documents:
     max_pages: int = 20
 
 
+@frozen
+class Study:
+    """What is asked of a PDF. `model` (`provider/id`) is the one that calls; `text` gives the file's text, for a model
+    that takes no PDF itself. `whole`: all of the file is meant, so that it may be given as it is.
+    """
+
+    data: bytes
+    prompt: str
+    agent_id: AgentId
+    model: str
+    text: Callable[[], Awaitable[str]]
+    whole: bool = True
+
+
+@frozen
+class Studied:
+    """An answer, by which model; `native`: it was given the file itself, pictures and layout with it."""
+
+    text: str
+    model: str
+    native: bool
+
+
 class Sight(Protocol):
-    """Looks at pictures for a model that cannot."""
+    """Looks at pictures for a model that cannot, and reads PDF files where a model can."""
 
     def sees(self, model: str) -> bool:
         """Whether `model` (`provider/id`) takes pictures itself."""
@@ -30,6 +53,12 @@ class Sight(Protocol):
         ...
 
     def documents(self) -> Documents: ...
+
+    async def study(self, asked: Study) -> Studied | None:
+        """What a model says of a PDF; None where none is set for it and the caller's own takes no PDF. Raises
+        ToolFailed where none of them answers.
+        """
+        ...
 
 
 class Shelf(Protocol):

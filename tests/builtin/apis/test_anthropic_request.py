@@ -48,6 +48,12 @@ async def test_the_plain_form() -> None:
     assert "now" in only["content"][1]["text"]
 
 
+async def test_a_pdf_goes_as_a_document() -> None:
+    body = await written(request(User((Image("application/pdf", "QQ=="), Text("total?")), 1)))
+    source = {"type": "base64", "media_type": "application/pdf", "data": "QQ=="}
+    assert body["messages"][0]["content"][0] == {"type": "document", "source": source}
+
+
 async def test_results_follow_their_calls_in_one_message() -> None:
     answer = Assistant((Text("ok"), ToolCall("a.1", "read", {"p": 1}), ToolCall("b", "read", {})), 2)
     results = (

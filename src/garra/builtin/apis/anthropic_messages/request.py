@@ -140,6 +140,9 @@ def _part(part: Part) -> dict[str, Any] | None:
     match part:
         case Text(text=text):
             return {"type": "text", "text": text} if text.strip() else None
+        case Image(media_type="application/pdf", data=data):
+            source = {"type": "base64", "media_type": "application/pdf", "data": data}
+            return {"type": "document", "source": source}
         case Image(media_type=kind, data=data):
             return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
         case ToolCall(id=given, name=name, arguments=arguments):

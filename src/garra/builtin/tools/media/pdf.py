@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import msgspec
 
-from garra.builtin.tools.media.source import take
+from garra.builtin.tools.media.source import Taken, take
 from garra.core import outside
 from garra.core.errors import ToolFailed, Unavailable
+from garra.core.messages import joined
 from garra.core.taint import Mark
-from garra.sdk.sight import Shelf, Sight
+from garra.sdk.sight import Documents, Shelf, Sight, Study
 from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update
 from garra.sdk.web import Bounded, Web
 
@@ -29,12 +30,13 @@ class Pdf:
     info = ToolInfo(
         "pdf",
         "Read a PDF",
-        "Read the text of a PDF: a file, a media:// handle or an address.",
+        "Read a PDF, or ask about it: a file, a media:// handle or an address.",
         {
             "type": "object",
             "properties": {
                 "pdf": {"type": "string", "minLength": 1, "maxLength": 4_000},
                 "pages": {"type": "string", "pattern": "^[0-9]{1,6}(-[0-9]{1,6})?(,[0-9]{1,6}(-[0-9]{1,6})?){0,50}$"},
+                "prompt": {"type": "string", "maxLength": 4_000, "description": "answered by a model that reads PDF"},
                 "password": {"type": "string", "maxLength": 200},
             },
             "required": ["pdf"],
@@ -69,6 +71,29 @@ class Pdf:
         taken = await take(call, call.arguments["pdf"].strip(), rules.max_bytes, web=self._web, shelf=self._shelf)
         if b"%PDF-" not in taken.data[:1_024]:
             raise ToolFailed(f"{taken.name} is no PDF")
+        prompt = call.arguments.get("prompt", "")
+        if prompt and (found := await self._studied(call, taken, prompt, rules)) is not None:
+            return found
+        return told(taken.name, await self._read(call, taken, rules), taken.marks)
+
+    async def _studied(self, call: Call, taken: Taken, prompt: str, rules: Documents) -> Result | None:
+        """What a model says that reads it; None where the caller is to read the text itself."""
+
+        async def text() -> str:
+            return joined(told(taken.name, await self._read(call, taken, rules), taken.marks).content)
+
+        whole = not call.arguments.get("pages") and not call.arguments.get("password")
+        asked = Study(taken.data, prompt, call.context.agent_id, call.context.model, text, whole)
+        said = await self._sight.study(asked)
+        if said is None:
+            return None
+        mark = taken.marks[0] if taken.marks else Mark("file", taken.name)
+        details = {"pdf": taken.name, "text": said.text, "model": said.model, "native": said.native}
+        line = f"[{outside.name(taken.name)}, as {said.model} reads it]"
+        return Result.of(f"{line}\n{outside.wrap(said.text, mark)}", details, (mark,))
+
+    async def _read(self, call: Call, taken: Taken, rules: Documents) -> dict[str, Any]:
+        """The text of its pages. Raises ToolFailed."""
         wanted = ranges(call.arguments.get("pages", ""))
         asked = {
             "pages": wanted,
@@ -80,10 +105,10 @@ class Pdf:
             said = await self._bounded.run(READER, json.dumps(asked).encode() + b"\n" + taken.data, timeout_s=READ_S)
         except Unavailable as fault:
             raise ToolFailed(f"{taken.name}: {fault.message}") from None
-        found = msgspec.json.decode(said)
+        found: dict[str, Any] = msgspec.json.decode(said)
         if "error" in found:
             raise ToolFailed(f"{taken.name}: {found['error']}")
-        return told(taken.name, found, taken.marks)
+        return found
 
 
 def ranges(text: str) -> list[list[int]]:
