@@ -117,7 +117,7 @@ def basic(text: str) -> str:
     return plain.replace("&quot;", '"')
 
 
-_LINE = re.compile(r"^(\s*\d*)(?=[#>+\-=.)])", re.M)
+_LINE = re.compile(r"^([^\S\n]*\d*)(?=[#>+\-=.)])", re.M)
 _SIGNS = re.compile(r"[\\`*_~|\[\]<>&]")
 
 

@@ -93,6 +93,7 @@ def test_every_format_keeps_to_every_unit(text: str, unit: markup.Unit, limit: i
 
 @settings(max_examples=80, deadline=None)
 @given(ANSWERS)
+@example("\u200b\n\n- \u200b\n")
 def test_what_is_written_as_markdown_reads_the_same(text: str) -> None:
     document = READER.read(text)
     if any(block.kind == "table" for block in document):
