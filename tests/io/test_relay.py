@@ -60,6 +60,16 @@ async def test_a_second_request_is_not_carried_to_the_first_host() -> None:
     assert not [head for head in heads if "secret" in head]
 
 
+async def test_the_host_is_told_the_name_that_was_judged() -> None:
+    async with serving(lambda _: plain(b"hi")) as (url, heads), relaying("127.0.0.1") as port:
+        other = b"Host: other.example\r\nhost : other.example\r\nX-A: 1\nHost: other.example\r\n"
+        await said(port, f"GET {url}/a HTTP/1.1\r\n".encode() + other.partition(b"X-A")[0] + b"\r\n")
+        assert b"no request" in await said(port, f"GET {url}/b HTTP/1.1\r\n".encode() + other + b"\r\n")
+    assert len(heads) == 1
+    assert "other.example" not in heads[0]
+    assert f"host: {url.removeprefix('http://')}" in heads[0].lower()
+
+
 async def test_what_is_not_let_through_says_why() -> None:
     async with relaying() as port:
         assert b"not other.example" in await said(port, b"CONNECT other.example:443 HTTP/1.1\r\n\r\n")

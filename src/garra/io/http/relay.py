@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -21,6 +22,8 @@ HEAD_S, CONNECT_S, IDLE_S = 30.0, 20.0, 600.0
 MOST = 64
 """Connections of one command at once."""
 _PROXYS_OWN = frozenset({b"proxy-connection", b"proxy-authorization", b"connection", b"keep-alive"})
+_BARE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
+"""An end of a line that some servers take for one and we do not: behind it a header could hide."""
 
 
 @frozen
@@ -150,7 +153,7 @@ async def _asked(reader: asyncio.StreamReader) -> _Asked | None:
         return None
     first, *lines = head[:-4].split(b"\r\n")
     words = first.split(b" ")
-    if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
+    if _BARE_END.search(head) or len(words) != 3 or not words[2].startswith(b"HTTP/1."):
         return None
     if words[0] == b"CONNECT":
         host, _, port = words[1].decode("latin-1").rpartition(":")
@@ -163,9 +166,12 @@ async def _asked(reader: asyncio.StreamReader) -> _Asked | None:
     if url.scheme != "http" or not url.hostname:
         return None
     target = url._replace(scheme="", netloc="").geturl() or "/"
-    kept = [line for line in lines if line.partition(b":")[0].strip().lower() not in _PROXYS_OWN]
+    kept = [line for line in lines if line.partition(b":")[0].strip().lower() not in _PROXYS_OWN | {b"host"}]
     start = b" ".join((words[0], target.encode("latin-1"), words[2]))
-    return _Asked(url.hostname, str(number), b"\r\n".join((start, *kept, b"Connection: close", b"", b"")), _body(kept))
+    # the name that was judged, whatever the program calls it: one address may serve others
+    named = b"Host: " + url.netloc.rpartition("@")[2].encode("latin-1")
+    ready = b"\r\n".join((start, named, *kept, b"Connection: close", b"", b""))
+    return _Asked(url.hostname, str(number), ready, _body(kept))
 
 
 async def _answer(stream: Stream) -> bytes:
