@@ -8,6 +8,8 @@ What it answers stands in `replies`, in order; once they are used up, the last w
     fail:CODE          an HTTP error
     cut                the connection breaks in the middle
     anything else      "pong: " and the last 40 letters
+
+Of words that stand in a part marked as text from outside, what stands in it counts.
 """
 
 from __future__ import annotations
@@ -125,9 +127,13 @@ async def _request(reader: asyncio.StreamReader) -> Seen | None:
     return Seen(method, path, headers, body)
 
 
+_MARKED = re.compile(r"<<<EXTERNAL_UNTRUSTED_CONTENT [^\n]*\n[^\n]*\n---\n(.*?)\n<<<END_EXTERNAL_[^\n]*>>>", re.S)
+
+
 def script(body: Mapping[str, Any]) -> Reply:
     """What the user's last words ask for."""
     said, answered = _last(body.get("messages", ()))
+    said = _MARKED.sub(r"\1", said)
     call = re.search(r"tool:(\w+)\s+(\{.*\})", said, re.S)
     if call:
         return Say("tool done") if answered else Use(call[1], json.loads(call[2]))
