@@ -229,7 +229,7 @@ async def test_what_changed_after_it_was_shown_does_not_run(house: House) -> Non
         (root / "good").rename(root / "was")
         (root / "other").rename(root / "good")
 
-    for name in ("a", "b", "c", "e"):
+    for name in ("a", "b", "c", "c1", "c2", "e"):
         await asyncio.to_thread(script, root / name, "true")
     await asyncio.to_thread((root / "d.py").write_text, "print('harmless')")
     tries: list[tuple[str, dict[str, str], Callable[[], object]]] = [
@@ -239,6 +239,10 @@ async def test_what_changed_after_it_was_shown_does_not_run(house: House) -> Non
         ("python3 d.py", {}, rewritten),
         ("sh --rcfile=e c", {}, again("e", "touch ran")),
         ("for x in 1; do sh c; done", {}, again("c", "touch ran2")),
+        ("sh c?", {}, again("c1", "touch ran")),
+        ("for x in c*; do sh $x; done", {}, again("c2", "touch ran")),
+        ("sh -c 'sh c'", {}, again("c", "touch ran3")),
+        ("python3 -c \"import os;os.execvp('sh',['sh','c'])\"", {}, again("c", "touch ran4")),
         ("sh later", {}, again("later", "touch ran")),
         ("touch ran", {"workdir": "in"}, link),
         ("touch ran", {"workdir": "good"}, replaced),

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from glob import iglob
+from itertools import islice
 from typing import Final
 
 from garra.core import commands, execjudge, programs, taint
@@ -207,7 +210,7 @@ def _bound(errand: Errand, plan: Plan, command: Command, case: Case) -> Bound:
         files += [(name, found.path, found.identity) for name, found in named.items()]
     else:
         words = tuple(dict.fromkeys(word for part in commands.parts(command) for word in part.argv))
-    files += _operands(words, plan.workdir)
+    files += _operands(_wider(words, plan.workdir), plan.workdir)
     folder = os.stat(plan.workdir)  # noqa: PTH116
     return Bound(
         (errand.launch.command,),
@@ -220,6 +223,19 @@ def _bound(errand: Errand, plan: Plan, command: Command, case: Case) -> Bound:
         errand.requester,
         errand.launch.pty,
     )
+
+
+def _wider(words: Sequence[str], cwd: str) -> tuple[str, ...]:
+    """The words, those within them (what stands in `sh -c '…'`), and the files that a pattern among them stands for."""
+    inner = islice((found[0] for word in words for found in _WITHIN.finditer(word)), _MOST_WITHIN)
+    meant = (
+        path
+        for folder in _folders(words, cwd)
+        for word in words
+        if 0 < sum(not _PATTERN.isdisjoint(part) for part in word.split("/")) <= _MOST_PATTERNS
+        for path in sorted(islice(iglob(os.path.join(folder, word)), _MOST_MATCHES))  # noqa: PTH118, PTH207
+    )
+    return tuple(dict.fromkeys((*words, *inner, *meant)))
 
 
 def _operands(words: Sequence[str], cwd: str) -> Iterator[tuple[str, str, Identity]]:
@@ -246,6 +262,12 @@ def _folders(words: Sequence[str], cwd: str) -> Iterator[str]:
     yield from dict.fromkeys(found)
 
 
+_WITHIN: Final = re.compile(r"""[^\s'"`;|&<>(),\[\]{}=$]+""")
+_MOST_WITHIN: Final = 8_192
+_PATTERN: Final = frozenset("*?[")
+_MOST_MATCHES: Final = 256
+_MOST_PATTERNS: Final = 2
+"""Parts of one path; more would walk through the whole disk."""
 _MOVES: Final = frozenset({"cd", "pushd", "-C", "--chdir", "--directory"})
 _MOST_FOLDERS: Final = 16
 
