@@ -196,7 +196,13 @@ def test_the_document_is_set_and_checked_without_a_gateway(tmp_path: Path) -> No
     file = tmp_path / "approvals.json"
     file.write_text('{version: 1, defaults: {security: "allowlist"}, agents: {main: {allowlist: [{pattern: "ls"}]}}}')
     assert program.run("approvals", "set", "--file", str(file)).code == 0
-    assert program.run("approvals", "allowlist", "add", "/usr/bin/rg").code == 0
+    assert (
+        program.run("approvals", "allowlist", "add", "/usr/bin/rg").out
+        == "/usr/bin/rg is on the list of * (every agent) now.\n"
+    )
+    kept = program.run("approvals", "allowlist", "remove", "ls")
+    assert kept.code == 1
+    assert "It still stands in that of main: --agent main" in kept.out
     found = program.run("approvals", "get", "--json").json
     assert found["file"]["agents"]["*"]["allowlist"] == [{"pattern": "/usr/bin/rg"}]
     assert found["resolvedDefaults"]["security"] == "allowlist"
@@ -205,6 +211,8 @@ def test_the_document_is_set_and_checked_without_a_gateway(tmp_path: Path) -> No
     assert refused.code == 1
     assert len(refused.err.splitlines()) == 2
     assert "defaults.ask: 'perhaps'" in refused.err
+    file.write_bytes(b"\xff\xfe")
+    assert program.run("approvals", "set", "--file", str(file)).err.endswith("is not UTF-8 text (byte 0)\n")
     assert program.run("approvals", "get", "--json").json["hash"] == found["hash"]
     assert program.run("approvals").out == "Nothing waits for an answer.\n"
     assert program.run("approvals", "deny", "12345678").code == 1

@@ -63,6 +63,21 @@ def test_the_allowlist_changes_only_where_something_changes() -> None:
     assert lines.changed(document, "*", "ls", add=False) == document
 
 
+def test_what_is_not_taken_away_says_where_it_still_stands() -> None:
+    document: dict[str, Any] = {"agents": {"main": {"allowlist": ["ls"]}, "home": {"allowlist": [{"pattern": "ls"}]}}}
+    assert lines.unchanged(document, "main", "ls", add=True) == "Nothing changes: ls is on the list of main already."
+    assert lines.unchanged(document, "*", "rg", add=False) == "Nothing changes: rg is on no list."
+    assert lines.unchanged(document, "*", "ls", add=False) == (
+        "Nothing changes: ls is not on the list of * (every agent). It still stands in that of main, home: --agent main"
+    )
+
+
+def test_a_change_says_which_list_it_is_in() -> None:
+    assert lines.listed("main", "rg", add=True) == "rg is on the list of main now."
+    assert lines.listed("*", "rg", add=False) == "rg is off the list of * (every agent)."
+    assert lines.listed("main", "python3", add=True).endswith("counts only with its exact arguments (argPattern).")
+
+
 def test_the_terminal_s_chat_tells_a_question_and_its_end() -> None:
     asked = told("exec.approval.requested", row(command="echo 1\necho 2", cwd="/w", warningText="new"))
     assert asked.splitlines()[1:] == [

@@ -182,8 +182,10 @@ def _document(asked: argparse.Namespace) -> Any:
     source = asked.file or "standard input"
     try:
         text = Path(asked.file).read_text("utf-8") if asked.file else sys.stdin.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{source} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{source} is not UTF-8 text (byte {error.start})") from None
+    except OSError as error:
+        raise UserError(f"{source} cannot be read: {error.strerror or error}") from None
     try:
         return json.loads(text)
     except ValueError:
@@ -194,11 +196,11 @@ def _document(asked: argparse.Namespace) -> Any:
             raise UserError(f"{source}: {fault.message}") from None
 
 
-def _replaced(here: Place, asked: argparse.Namespace, document: Any, base_hash: str) -> int:
+def _replaced(here: Place, asked: argparse.Namespace, document: Any, base_hash: str, *, told: bool = True) -> int:
     answer = _ask(here, asked, "exec.approvals.set", {"file": document, "baseHash": base_hash})
     if asked.json:
         output.say_json(answer)
-    else:
+    elif told:
         agents = ", ".join(answer["file"].get("agents") or {}) or "no agent of its own"
         output.say(f"The approvals are set: for {escaped(agents)}.")
     return 0
@@ -248,6 +250,10 @@ def _allowlist(here: Place, asked: argparse.Namespace) -> int:
     found = _ask(here, asked, "exec.approvals.get", {})
     document = lines.changed(found["file"], asked.agent, asked.pattern, add=asked.what == "add")
     if document == found["file"]:
-        output.say_json(found) if asked.json else output.say("Nothing changes: it is so already.")
-        return 0
-    return _replaced(here, asked, document, found["hash"])
+        words = lines.unchanged(document, asked.agent, asked.pattern, add=asked.what == "add")
+        output.say_json(found) if asked.json else output.say(words)
+        return 1 if asked.what == "remove" and lines.lists(document, asked.pattern) else 0
+    code = _replaced(here, asked, document, found["hash"], told=False)
+    if not asked.json:
+        output.say(lines.listed(asked.agent, asked.pattern, add=asked.what == "add"))
+    return code

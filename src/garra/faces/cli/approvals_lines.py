@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from garra.core.characters import escaped
+from garra.core.programs import can_do_anything
 
 Row = Mapping[str, Any]
 DECIDED: Final = {"allow-once": "is allowed, once.", "allow-always": "is allowed, from now on.", "deny": "is denied."}
 COLUMN: Final = 60
+_EXACT: Final = "an entry for it counts only with its exact arguments (argPattern)."
 
 
 def plain(row: Row) -> dict[str, Any]:
@@ -82,6 +84,38 @@ def changed(document: Row, agent: str, pattern: str, *, add: bool) -> dict[str, 
     kept = [*listed, {"pattern": pattern}] if add else [each for each in listed if each not in there]
     agents[agent] = {**mine, "allowlist": kept}
     return {**document, "agents": agents}
+
+
+def lists(document: Row, pattern: str) -> list[str]:
+    """The agents in whose list a program's pattern stands."""
+    agents: Mapping[str, Any] = document.get("agents") or {}
+    return [name for name, own in agents.items() if pattern in map(_pattern, own.get("allowlist") or ())]
+
+
+def unchanged(document: Row, agent: str, pattern: str, *, add: bool) -> str:
+    """Why adding or taking away changed nothing, and where the program may still run."""
+    name, others = escaped(pattern), lists(document, pattern)
+    if add:
+        return f"Nothing changes: {name} is on the list of {_whose(agent)} already."
+    if not others:
+        return f"Nothing changes: {name} is on no list."
+    still = f"It still stands in that of {', '.join(map(escaped, others))}: --agent {escaped(others[0])}"
+    return f"Nothing changes: {name} is not on the list of {_whose(agent)}. {still}"
+
+
+def listed(agent: str, pattern: str, *, add: bool) -> str:
+    """What was changed; of a program that a name alone never lets through, that too."""
+    name = escaped(pattern)
+    if not add:
+        return f"{name} is off the list of {_whose(agent)}."
+    whole = f"{name} is on the list of {_whose(agent)} now."
+    if not can_do_anything(pattern):
+        return whole
+    return f"{whole} It can run or write anything, so by name it lets nothing through: {_EXACT}"
+
+
+def _whose(agent: str) -> str:
+    return "* (every agent)" if agent == "*" else escaped(agent)
 
 
 def _pattern(entry: Any) -> str:
