@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from garra.core.policy import ORDER
 from garra.core.toolsearch import Settings
 from garra.domains.sessions.session import Session
 from garra.domains.tools.pipeline import Pipeline, Scope
+from garra.domains.web.settings import shipped, switches
 from garra.io.clock import SystemClock
 from garra.runs.explain import Asked, explained, listed, scope_of
 from garra.runs.rights import layers
@@ -71,6 +73,30 @@ def test_the_step_that_decided_is_named_with_its_place(changes: Any, step: str, 
     found = why("exec", changes=changes)
     assert found["verdict"] == "deny"
     assert found["decidedBy"]["step"] == step
+    assert words in found["words"]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("browser", {}, "browser.enabled is false. To switch it on: garra config set browser.enabled true"),
+        (
+            "web_search",
+            {},
+            "it has nobody to ask. Choose one: garra config set tools.web.search.provider NAME (brave, tavily).",
+        ),
+        ("web_search", {"provider": "Brave"}, "tools.web.search.provider is Brave, which has no key or address here"),
+        ("web_search", {"provider": "foo"}, "'foo', and no searcher is called that. Those there are: brave, tavily."),
+        ("web_search", {"enabled": False}, "tools.web.search.enabled is false. To switch it on: garra config set"),
+    ],
+)
+def test_what_is_switched_off_says_how_it_is_switched_on(name: str, changes: Any, words: str) -> None:
+    of = config({"tools": {"web": {"search": changes}}})
+    searchers = [replace(each, keyless=False) for each in shipped() if each.id in ("brave", "tavily")]
+    tools = [Named(name)]
+    piped = Pipeline(lambda: tools, lambda scope: [*layers(of, scope), *switches(of, {}, searchers)], SystemClock())
+    found = explained(name, piped, of, scope_of(Asked(MAIN), None, of))
+    assert found["words"].startswith(f"{name} is not offered: ")
     assert words in found["words"]
 
 

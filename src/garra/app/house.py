@@ -226,7 +226,7 @@ class _Building:
         gate = Gate(self.approvals, lambda name: next((tool for tool in tools.now if tool.info.name == name), None))
         self.pipeline = Pipeline(
             lambda: tools.now,
-            lambda scope: [*rights.layers(live.config, self.subagents.scope(scope)), self.reach.door.switches()],
+            lambda scope: [*rights.layers(live.config, self.subagents.scope(scope)), *self.reach.door.switches()],
             self.clock, gate=gate, searching=lambda scope: rights.searching(live.config, scope),
             blots=self.discretion.now,
         )  # fmt: skip

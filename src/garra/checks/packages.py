@@ -28,7 +28,7 @@ def _channels(ground: Ground) -> Iterator[Finding]:
 def _tools(ground: Ground) -> Iterator[Finding]:
     """What a tool lacks that is not switched off: it says so itself when it is called, or does with less."""
     config = ground.snapshot.config
-    off = settings.switches(config, ground.env, ()).deny
+    off = {name for layer in settings.switches(config, ground.env, ()) for name in layer.deny}
     for plugin in known.tools(ground.paths, config):
         if not all(part.name in off for part in plugin.manifest.parts):
             if line := packages.needed(plugin):

@@ -116,7 +116,8 @@ class Face:
 class Layer:
     """One step of a policy. `allow` None allows all; empty allows nothing. Items are names, groups, `*` patterns.
 
-    `source` is the place in the configuration that says so, or the words for it.
+    `source` is the place in the configuration that says so, or the words for it; `remedy` how its owner changes what it
+    refuses, where that is not the usual way of its step.
     """
 
     source: str
@@ -124,6 +125,7 @@ class Layer:
     deny: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     step: Step = "global"
+    remedy: str = ""
 
 
 def profile(name: str | None, also: Sequence[str] = (), source: str = "profile", step: Step = "profile") -> Layer:

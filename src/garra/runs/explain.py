@@ -194,6 +194,8 @@ def _words(name: str, info: ToolInfo | None, decided: Heard | None, offered: str
         how = "told in full" if offered == "full" else "told by name, and found with tool_search"
         return f"{name} is offered: no step refuses it ({how})."
     where = decided.layer.source
+    if decided.layer.remedy:
+        return f"{name} is not offered: {where}. {decided.layer.remedy}"
     if decided.word == "asks":
         return f"{name} is offered, and each call of it asks a person: {where}."
     why = f"names {decided.item}" if decided.word == "denies" else "does not list it"

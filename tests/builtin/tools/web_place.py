@@ -35,7 +35,7 @@ class WebPlace:
         self.bounded = bounded = Bounded(self.programs, {"PYTHONPATH": ":".join(sys.path)}, str(root))
         clock = SystemClock()
         self.tools = (WebFetch(self.web, bounded, clock), WebSearch(self.web, bounded, clock))
-        self.pipeline = Pipeline(lambda: self.tools, lambda _: (self.web.switches(),), clock)
+        self.pipeline = Pipeline(lambda: self.tools, lambda _: self.web.switches(), clock)
         self.context = context(root)
 
     async def call(self, name: str, **arguments: Any) -> ToolResult:

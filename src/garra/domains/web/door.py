@@ -65,7 +65,7 @@ class Web:
         able = settings.keyed(self._config(), self._env(), self._known)
         return Hosts(tuple(origin(each.searcher.url)[1] for each in able))
 
-    def switches(self) -> Layer:
+    def switches(self) -> tuple[Layer, ...]:
         """What is not offered: switched off, or without what it needs."""
         return settings.switches(self._config(), self._env(), self._known)
 

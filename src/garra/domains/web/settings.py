@@ -113,12 +113,32 @@ def _key(config: Config, own: Mapping[str, Any], searcher: Searcher, env: Mappin
     return next((Secret(env[name]) for name in searcher.env if env.get(name)), None)
 
 
-def switches(config: Config, env: Mapping[str, str], known: Iterable[Searcher]) -> Layer:
-    """What is not offered because it is switched off, or has nobody to ask."""
+def switches(config: Config, env: Mapping[str, str], known: Iterable[Searcher]) -> tuple[Layer, ...]:
+    """What is not offered because it is switched off, or has nobody to ask: a layer for each."""
     web = config.tools.web
-    off = {
-        "web_fetch": not web.fetch.enabled,
-        "web_search": not web.search.enabled or searching(config, env, known).chosen is None,
-        "browser": not config.browser.enabled,
+    keys = {
+        "web_fetch": ("tools.web.fetch.enabled", web.fetch.enabled),
+        "web_search": ("tools.web.search.enabled", web.search.enabled),
+        "browser": ("browser.enabled", config.browser.enabled),
     }
-    return Layer("tools.web, browser", None, tuple(name for name, is_off in off.items() if is_off))
+    off = tuple(
+        Layer(f"{key} is false", None, (name,), remedy=f"To switch it on: garra config set {key} true")
+        for name, (key, is_on) in keys.items()
+        if not is_on
+    )
+    if not web.search.enabled or (found := searching(config, env, tuple(known))).chosen is not None:
+        return off
+    return (*off, _nobody(web.search.provider.strip(), found.known))
+
+
+def _nobody(named: str, known: tuple[str, ...]) -> Layer:
+    """The layer that leaves web_search out where there is nobody to ask."""
+    if named.lower() in known:
+        source, remedy = f"tools.web.search.provider is {named}, which has no key or address here", "Give it one."
+    elif named:
+        source = f"tools.web.search.provider is {named!r}, and no searcher is called that"
+        remedy = f"Those there are: {', '.join(known)}."
+    else:
+        source = "it has nobody to ask"
+        remedy = f"Choose one: garra config set tools.web.search.provider NAME ({', '.join(known)})."
+    return Layer(source, None, ("web_search",), remedy=remedy)
