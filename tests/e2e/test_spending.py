@@ -159,6 +159,20 @@ async def test_ten_runs_and_their_commands_are_gone_within_two_seconds(tmp_path:
             assert words(await again.say("hello"))
 
 
+async def test_a_pause_holds_without_a_gateway_too_and_is_shown_and_ended_there(tmp_path: Path) -> None:
+    async with strict_model() as model, resident(tmp_path, model.url) as program:
+        assert (await program.run("stop", "--all", "--pause"))[0] == 0
+        assert "\nWork      paused: nothing begins until `garra resume`\n" in (await program.run("status"))[1]
+        assert await program.stop() == 0
+        code, out, err = await program.run("agent", "--local", "-m", "hello")
+        assert (code, out) == (1, "")
+        assert "Work is paused" in err
+        assert not model.requests
+        assert (await program.run("resume"))[:2] == (0, "Work goes on.\n")
+        assert (await program.run("resume"))[:2] == (0, "Work was not paused.\n")
+        assert (await program.run("agent", "--local", "-m", "hello"))[0] == 0
+
+
 async def test_messages_wait_for_the_end_of_a_pause_and_their_chat_is_told_once(tmp_path: Path) -> None:
     async with chatting(tmp_path) as (program, telegram, model):
         model.then(Silence())

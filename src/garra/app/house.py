@@ -46,6 +46,7 @@ from garra.io.env import Environment
 from garra.io.http.door import GuardedHttp
 from garra.io.process.door import Programs, compile_once
 from garra.io.store.db import Database
+from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
 from garra.runs import ground, rights
 from garra.runs.assemble import Assembler, Parts
@@ -58,6 +59,7 @@ from garra.runs.review import Reviewer
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
 from garra.runs.subagents import Subagents
+from garra.runs.switch import SHELF, held
 from garra.sdk.provider import Provider
 from garra.sdk.tool import Tool
 
@@ -385,6 +387,7 @@ async def embedded(
         try:
             if complaint := logbook.complaint(house.live):
                 tell(complaint)
+            house.runs.held = await held(Shelf(house.db, SHELF))
             house.purse.tellers.append(lambda _, warned: tell(warned.text))
             yield house
         finally:

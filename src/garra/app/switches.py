@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from garra.app.house import House
 from garra.io.store.shelf import Shelf
-from garra.runs.switch import Switch, Works
+from garra.runs.switch import SHELF, Switch, Works
 
 
 async def made(house: House) -> Switch:
@@ -16,7 +16,7 @@ async def made(house: House) -> Switch:
         await browser.stop()
         return "the browser" if running else ""
 
-    works = Works(house.runs, house.subagents, house.supervisor, house.clock, Shelf(house.db, "switch"), (browsing,))
+    works = Works(house.runs, house.subagents, house.supervisor, house.clock, Shelf(house.db, SHELF), (browsing,))
     switch = Switch(works)
     await switch.load()
     return switch

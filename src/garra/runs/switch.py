@@ -21,6 +21,13 @@ LIMIT_S: Final = 1.9
 STOPPING: Final = "Everything is being stopped; send it again in a moment."
 PAUSED: Final = "Work is paused: nothing is begun until `garra resume`, or /resume by an owner."
 KEY: Final = "paused"
+SHELF: Final = "switch"
+"""Where the pause is kept."""
+
+
+async def held(shelf: Shelf) -> str:
+    """Why no run may begin, for a process that has no switch of its own; empty where none is paused."""
+    return PAUSED if isinstance(await shelf.get(KEY), int) else ""
 
 
 @frozen

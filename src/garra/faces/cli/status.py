@@ -85,14 +85,16 @@ def words(report: Mapping[str, Any], here: Place) -> str:
     if state["fault"]:
         config += f"\n          {output.painted('not valid', 'bad')}: {output.harmless(state['fault'])}"
         config += f"\n          {_mending(here)}"
-    sessions = ((report.get("status") or {}).get("sessions") or {}).get("count")
+    told = report.get("status") or {}
+    sessions = (told.get("sessions") or {}).get("count")
     lines = [
         f"Garra     {report['version']}",
         f"Gateway   {_link(gateway)}",
         f"Model     {_model(report)}",
         *([f"Sessions  {sessions}"] if sessions is not None else []),
-        *_links((report.get("status") or {}).get("links") or {}, here),
-        *_messages((report.get("status") or {}).get("messages") or {}),
+        *(["Work      paused: nothing begins until `garra resume`"] if told.get("paused") else []),
+        *_links(told.get("links") or {}, here),
+        *_messages(told.get("messages") or {}),
         f"Trust     {TRUST}",
         f"State     {state['path']}",
         f"Config    {config}",

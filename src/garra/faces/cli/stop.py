@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +32,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def called(asked: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The gateway's answer. Raises UserError where none runs."""
+    """The gateway's answer; a pause is ended where none runs, too. Raises UserError for `work.stop` there."""
     here = place.here()
     if method == "work.resume" and here.env.get("GARRA_SHELL"):
         raise Forbidden("an agent may not let work go on: a person does, in another terminal")
@@ -39,5 +41,8 @@ def called(asked: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
     except Unreachable as fault:
         if here.holder or asked.url:
             raise
+        if method == "work.resume":
+            offline = importlib.import_module("garra.app.pause_offline")  # the store; only where no gateway runs
+            return {"resumed": asyncio.run(offline.resume(here.paths))}
         raise UserError(f"No gateway runs here, so nothing is at work ({fault.message}).") from None
     return found

@@ -14,11 +14,13 @@ from typing import Any
 
 from garra.domains.sessions.rows import Query
 from garra.domains.sessions.session import Session
+from garra.gateway import work
 from garra.gateway.host import Host
 from garra.gateway.method import READ, Caller, Method
 from garra.gateway.methods import channels, messages
 from garra.gateway.params import Nothing, Params
 from garra.gateway.rows import Rows, defaults
+from garra.runs.switch import Switch
 
 RECENT = 10
 SHORT = 5
@@ -57,6 +59,7 @@ async def status(host: Host, caller: Caller, params: Status) -> dict[str, Any]:
             "byAgent": [await _by_agent(host, agent_id, rows) for agent_id in agents.ids()],
         },
         "messages": await messages.unfinished(host),
+        "paused": isinstance(switch := host.more.get(work.SWITCH), Switch) and switch.paused,
         "links": _links(host),
         "processMemory": {"rssBytes": await asyncio.to_thread(rss)},
         "pid": os.getpid(),
