@@ -151,6 +151,11 @@ def _set(here: Place, asked: argparse.Namespace) -> int:
         output.say(f"{asked.name} would be kept in {_where(entry)}.")
         return 0
     store.set(asked.name, value, entry)
+    if kind == "env" and asked.kind is None and old is None:
+        output.note(
+            f"{asked.name} is kept as a plain variable, for its name is no secret's: it may be shown. "
+            f"Where it is one: {here.command} secrets set {asked.name} --kind secret"
+        )
     output.say(
         f"{asked.name} is kept in {_where(entry)}. Refer to it with "
         f'{{"source": "store", "provider": "default", "id": "{asked.name}"}}; '
