@@ -44,6 +44,8 @@ def test_what_it_used_is_one_line() -> None:
     assert stats(DONE) == "runtime 1m2s · tokens 5 in, 7 out · session agent:main:subagent:u1"
     assert "$0.5000" in stats(replace(DONE, cost=0.5))
     assert stats(CHILD).startswith("runtime 0s")
+    assert stats(CHILD, CHILD.created_at + 3_000).startswith("runtime 3s")
+    assert stats(DONE, DONE.created_at + 9_000_000).startswith("runtime 1m2s")
     assert duration(3_661) == "1h1m1s"
 
 

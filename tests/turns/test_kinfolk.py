@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from garra.core.errors import UserError
 from garra.testing.model import calls, says
+from garra.turns import kinfolk
 from garra.turns.kinfolk import words
 from tests.runs.family import MAIN, Plan, house
 from tests.runs.test_subagents import HANGS, START, ended, spawn
@@ -28,6 +30,9 @@ async def test_they_are_listed_logged_and_told_of(tmp_path: Path) -> None:
         info = await words(made.table, MAIN, "info scout")
         assert "Task: child: look" in info
         assert "depth 1, isolated" in info
+        assert info.splitlines()[-1].startswith("Tools, at most: ")
+        told = kinfolk.info(replace(made.table.every()[0], tools=("read", "message", "gateway", "ask_user")), 0)
+        assert told.splitlines()[-1] == "Tools, at most: read"
         assert await words(made.table, MAIN, "stop 1") == "None was at work."
 
 

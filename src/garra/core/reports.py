@@ -84,9 +84,9 @@ _STATUS: Final[Mapping[str, str]] = {
 }
 
 
-def stats(child: Child) -> str:
-    """How long it took and what it used, in a line."""
-    took = max(0, (child.ended_at or child.created_at) - (child.started_at or child.created_at)) // 1000
+def stats(child: Child, now: int = 0) -> str:
+    """How long it took, until `now` where it is still at work, and what it used, in a line."""
+    took = max(0, (child.ended_at or now or child.created_at) - (child.started_at or child.created_at)) // 1000
     cost = f" · ${child.cost:.4f}" if child.cost else ""
     return f"runtime {duration(took)} · tokens {child.tokens_in} in, {child.tokens_out} out{cost} · session {child.key}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from garra.core import reports
+from garra.core import policy, reports
 from garra.core.errors import UserError
 from garra.core.lineage import Child
 from garra.runs.kin import lines
@@ -25,7 +25,7 @@ async def words(table: Subagents, key: str, argument: str) -> str:
         case "log" if rest:
             return await _log(table, _meant(table, key, rest[0]), rest[1:])
         case "info" if rest:
-            return info(_meant(table, key, rest[0]))
+            return info(_meant(table, key, rest[0]), table.ports.clock.now_ms())
         case "stop" | "kill" if rest:
             return await _stop(table, key, rest[0])
         case _:
@@ -55,14 +55,15 @@ def _since(child: Child, now: int) -> str:
     return reports.duration(max(0, ended - begun) // 1000)
 
 
-def info(child: Child) -> str:
-    """All there is to know of one."""
+def info(child: Child, now: int) -> str:
+    """All there is to know of one at `now`, in ms. Of its parent's tools those are left out that no sub-agent has."""
+    tools = [name for name in child.tools if not policy.matches(policy.Face(name), policy.SUBAGENT_DENIED)]
     rows = [
         f"{child.name}: {standing(child)}",
         f"Task: {child.task[:600]}",
         f"Agent: {child.agent}, model: {child.model or 'as configured'}, depth {child.depth}, {child.context}",
-        reports.stats(child),
-        f"Tools: {', '.join(child.tools) or 'none'}",
+        reports.stats(child, now),
+        f"Tools, at most: {', '.join(tools) or 'none'}",
         f"Fault: {child.fault}" if child.fault else "",
     ]
     return "\n".join(row for row in rows if row)
