@@ -166,3 +166,12 @@ def test_what_people_said_themselves_is_told_from_the_rest() -> None:
     assert taint.only_people(said)
     assert not taint.only_people(taint.add(said, [PAGE]))
     assert taint.merge(said, pages(20)).sources == {"person", "web"}
+
+
+def test_a_lasting_yes_is_for_what_the_call_was_aimed_at() -> None:
+    assert taint.aim({"content": "x", "path": "USER.md"}) == "path=USER.md"
+    assert taint.aim({"text": "x", "to": "telegram:1", "path": ""}) == "to=telegram:1"
+    assert taint.aim({"content": "x"}) == ""
+    one = taint.covered("agent:main:main", "write", CLEAN, "path=USER.md")
+    assert one != taint.covered("agent:main:main", "write", CLEAN, "path=AGENTS.md")
+    assert taint.remembers("write", "path=USER.md").startswith("write with path=USER.md in this conversation")

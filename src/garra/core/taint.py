@@ -220,14 +220,39 @@ def instructs(path: str, root: str) -> bool:
     return parts[-1] in _FILES and (elsewhere or len(parts) == 1)
 
 
-def covered(session_key: str, tool: str, marks: Marks) -> str:
-    """The name of what `allow-always` lets pass: this tool in this session, for as long as it holds this very text."""
-    return f"taint:{tool}:{marks.digest}:{session_key}"
+AIMS: Final = (
+    "path",
+    "file_path",
+    "to",
+    "target",
+    "chat",
+    "channel",
+    "sessionKey",
+    "session",
+    "agentId",
+    "url",
+    "host",
+)
+"""The arguments that say what a call is aimed at: a file, a recipient, an address."""
 
 
-def remembers(tool: str) -> str:
+def aim(arguments: Mapping[str, Any]) -> str:
+    """What a call is aimed at, in one line; empty where its arguments do not say."""
+    return " ".join(f"{name}={arguments[name]}" for name in AIMS if arguments.get(name))
+
+
+def covered(session_key: str, tool: str, marks: Marks, aim: str = "") -> str:
+    """The name of what `allow-always` lets pass: this tool, at what it is aimed at, in this session, for as long as it
+    holds this very text.
+    """
+    where = f":{hashlib.sha256(aim.encode('utf-8', 'replace')).hexdigest()[:32]}" if aim else ""
+    return f"taint:{tool}:{marks.digest}:{session_key}{where}"
+
+
+def remembers(tool: str, aim: str = "") -> str:
     """The same in words."""
-    return f"{tool} in this conversation, until it reads more text from outside"
+    this = f"{tool} with {aim[:WHERE]}" if aim else tool
+    return f"{this} in this conversation, until it reads more text from outside"
 
 
 def refused(reason: str, effects: Sequence[str], marks: Marks) -> str:

@@ -37,10 +37,11 @@ class Gate:
         why = [line for reasons in self.reasons for line in reasons(pending)]
         if decision.verdict.value == "ask":
             why.insert(0, f"{decision.source} says to ask first")
-        need, always = pending.need, False
+        need, always, aim = pending.need, False, taint.aim(call.arguments)
         if need is not None:
             why += [taint.does(need.effects), *taint.because(need.marks)]
-            always = decision.verdict.value != "ask"  # what the policy sets apart is asked each time
+            # what the policy sets apart, and what changes orders without saying where, is asked each time
+            always = decision.verdict.value != "ask" and bool(aim or not {"remembers", "configures"} & {*need.effects})
         return Question(
             "tool",
             await self._subject(pending),
@@ -50,8 +51,8 @@ class Gate:
             context.run_id,
             call.id,
             choices=("allow-once", "allow-always", "deny") if always else ("allow-once", "deny"),
-            remembers=taint.remembers(call.name) if always else "",
-            covers=taint.covered(context.session_key, call.name, need.marks) if always and need else "",
+            remembers=taint.remembers(call.name, aim) if always else "",
+            covers=taint.covered(context.session_key, call.name, need.marks, aim) if always and need else "",
             why=tuple(why),
             requester=context.requester,
             tool=call.name,

@@ -140,7 +140,8 @@ async def test_a_command_on_the_machine_is_asked_about_once_whatever_the_rules_a
     person.answer = Answer("allow-once")
     assert await said(marked, "echo hi") == "hi\n"
     if policy.ask != "always":
-        assert (question.covers, question.choices[1]) == ("taint:exec:x", "allow-always")
+        assert (question.covers, question.choices[1]) == (f"taint:exec:x:{question.bound}", "allow-always")
+        assert question.remembers.startswith("exec with echo hi in this conversation")
 
 
 async def test_what_is_allowed_word_for_word_runs_unless_the_owner_wants_to_be_asked(house: House) -> None:

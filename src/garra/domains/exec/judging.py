@@ -54,10 +54,10 @@ async def settle(errand: Errand) -> Settled:
         case Allow(steps) as allowed if not errand.why or _is_listed(errand, seen, allowed):
             return await asyncio.to_thread(_settled, seen, steps, shut_in=errand.shut_in)
         case judged:
-            ask = judged if isinstance(judged, Ask) else _marked(judged)
+            ask = judged if isinstance(judged, Ask) else _marked(judged, errand.launch.command)
             question = _question(errand, seen, ask)
             if errand.why:
-                covers = errand.ground.settings.covers if isinstance(judged, Allow) else ""
+                covers = f"{errand.ground.settings.covers}:{seen.bound}" if isinstance(judged, Allow) else ""
                 question = replace(question, why=(*errand.why, *question.why), covers=covers, fallback="deny")
             answer = await errand.asker.ask(question) if errand.asker else NOBODY
             if not answer.allowed:
@@ -80,9 +80,9 @@ def _is_listed(errand: Errand, seen: Seen, allowed: Allow) -> bool:
     return (allowed.exact and not settings.asks) or (settings.listed and seen.case.policy.security == "allowlist")
 
 
-def _marked(allowed: Allow) -> Ask:
+def _marked(allowed: Allow, command: str) -> Ask:
     """What the rules let through, in a turn that has read text from outside: a person decides."""
-    return Ask((), allowed.plan, ("allow-once", "allow-always", "deny"), remembers=taint.remembers("exec"))
+    return Ask((), allowed.plan, ("allow-once", "allow-always", "deny"), remembers=taint.remembers("exec", command))
 
 
 def _question(errand: Errand, seen: Seen, ask: Ask) -> Question:
