@@ -198,6 +198,9 @@ async def test_the_store_is_moved_into_listed_and_told_by_methods(tmp_path: Path
         assert (code, err) == (0, "")
         assert TOKEN not in program.config_file.read_text() + out
         assert KEY not in program.config_file.read_text() + out
+        code, out, _ = await program.run("secrets", "audit", "--check")
+        assert (code, "garra.json.bak): the old text" in out) == (1, True)
+        (program.state / "garra.json.bak").unlink()
         assert (await program.run("secrets", "audit", "--check"))[0] == 0
         await program.start()
         try:

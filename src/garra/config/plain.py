@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -23,6 +24,8 @@ Code = Literal["PLAINTEXT_FOUND", "REF_UNRESOLVED", "STORE_PLAINTEXT_RESIDUE", "
 
 _KINDS = ("providers", "channels", "entries", "servers", "accounts", "models", "plugins", "config", "mcp")
 """The words of a path that say nothing of whose secret it is."""
+_LONG = 8
+"""Shorter ones would be found in innocent text."""
 _WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
@@ -117,7 +120,7 @@ def audit(paths: Paths, found: Snapshot, *, programs: bool = False) -> tuple[lis
             references.look(wanted["source"], str(wanted.get("provider") or ""), wanted["id"])
         except NotFound as fault:
             findings.append(Finding("REF_UNRESOLVED", file, dotted.show(at), fault.message))
-    findings += _dotenv(paths)
+    findings += (*_dotenv(paths), *_former(paths, stored))
     return findings, {"refsChecked": checked, "skippedExecRefs": skipped, "resolvabilityComplete": not skipped}
 
 
@@ -126,6 +129,18 @@ def _entries(references: References) -> Mapping[str, Any]:
         return references.store.entries()
     except Unavailable:
         return {}
+
+
+def _former(paths: Paths, stored: Mapping[str, str]) -> Iterator[Finding]:
+    """Secrets of the store in the text that the last change of the configuration kept."""
+    file = paths.config_file.with_name(f"{paths.config_file.name}.bak")
+    try:
+        text = atomic.read(file, 16 << 20)
+    except (OSError, Unavailable):
+        return
+    for name, value in stored.items():
+        if len(value) >= _LONG and (value in text or json.dumps(value)[1:-1] in text):
+            yield Finding("STORE_PLAINTEXT_RESIDUE", str(file), name, "the old text has it as it is: remove that file")
 
 
 def _dotenv(paths: Paths) -> Iterator[Finding]:
