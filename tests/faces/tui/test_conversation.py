@@ -115,4 +115,6 @@ def test_figures_are_as_a_person_says_them() -> None:
     assert Foot("f", "m", 1_000, 1_200, 1_000, 0.0125).line() == "m  1.0 s  1,200 tokens, 1,000 cached  $0.0125"
     assert hint({"command": "a\n  b", "path": "c"}) == "a b"
     assert len(hint({"query": "x" * 500})) == 120
+    assert hint({"id": "message", "args": {"action": "send"}}) == "message send"
+    assert hint({"id": "agents_list", "args": {}}) == "agents_list"
     assert hint("no mapping") == hint({}) == ""

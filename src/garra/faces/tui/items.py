@@ -107,6 +107,9 @@ def hint(arguments: Any) -> str:
     """What a call is about, in one line."""
     if not isinstance(arguments, Mapping):
         return ""
+    inner = arguments.get("args")
+    if isinstance(inner, Mapping) and isinstance(arguments.get("id"), str):  # a tool that is called through tool_call
+        return f"{arguments['id'][:HINT_LENGTH]} {hint(inner)}".strip()
     found = next((arguments[name] for name in HINTS if isinstance(arguments.get(name), str)), "")
     line = " ".join(found.split())
     return line if len(line) <= HINT_LENGTH else f"{line[: HINT_LENGTH - 1]}…"
