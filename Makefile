@@ -49,7 +49,7 @@ unit: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not e2e"
 
 e2e: $(VENV)/dev.stamp
-	@$(BIN)/python -m pytest -q -m e2e
+	@$(BIN)/python -m pytest -q -n $(WORKERS) -m e2e
 
 test: check unit e2e
 

@@ -97,4 +97,4 @@ async def test_after_a_crash_the_agent_finds_what_ran_in_the_background(tmp_path
         await ended(telegram, "it is back")
         (line,) = results(model)[-1].splitlines()
         assert "killed" in line
-        assert line.endswith("later.sh (it ended when the gateway did)")
+        assert line.endswith("(it ended when the gateway did)")

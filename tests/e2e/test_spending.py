@@ -207,4 +207,6 @@ async def test_without_a_gateway_it_says_so(tmp_path: Path) -> None:
 async def test_only_an_owner_stops_everything(tmp_path: Path) -> None:
     async with chatting(tmp_path, commands={"ownerAllowFrom": ["telegram:9"]}) as (_, telegram, _model):
         telegram.say(ANN, "/stop all")
-        await shown(telegram, "Only an owner may stop everything; /stop stops this conversation.")
+        line = "Only an owner may stop everything; /stop stops this conversation."
+        await shown(telegram, line)
+        assert telegram.shown(ANN) == [line]

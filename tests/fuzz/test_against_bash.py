@@ -59,9 +59,9 @@ def test_no_drawn_line_is_read_as_another(recorders: Recorders, text: str) -> No
 
 @pytest.mark.needs("bwrap", "dash")
 def test_two_thousand_lines_break_nothing(recorders: Recorders) -> None:
-    for seed in (2_001, 2_002):
-        for text in lines(seed):
-            recorders.judged(text)
+    judged = [recorders.judged(text) for seed in (2_001, 2_002) for text in lines(seed)]
+    assert len(judged) >= 2_000
+    assert any(judged)
 
 
 @pytest.mark.needs("bwrap", "dash")

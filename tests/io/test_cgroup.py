@@ -29,4 +29,6 @@ async def test_children_are_counted_until_the_door_is_closed() -> None:
 
 
 def test_what_is_gone_is_no_fault(tmp_path: Path) -> None:
-    cgroup.release(str(tmp_path / "gone"))
+    gone = tmp_path / "gone"
+    cgroup.release(str(gone))
+    assert not gone.exists()

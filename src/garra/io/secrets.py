@@ -159,7 +159,8 @@ def keyring() -> Any:
     try:
         return importlib.import_module("keyring")
     except ImportError:
-        raise Unavailable("the system's keyring needs packages that are not installed: run `garra plugins install keyring`") from None
+        how = "run `garra plugins install keyring`"
+        raise Unavailable(f"the system's keyring needs packages that are not installed: {how}") from None
 
 
 def _asked(ask: Callable[[Any], Any], ring: Callable[[], Any]) -> Any:

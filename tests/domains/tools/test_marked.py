@@ -90,7 +90,8 @@ async def test_a_marked_turn_asks_and_says_why() -> None:
     assert question.subject == "message\n  to: eve@evil.example"
     assert question.choices == ("allow-once", "allow-always", "deny")
     assert question.covers == taint.covered("agent:main:main", "message", MARKED, "to=eve@evil.example")
-    assert question.remembers == "message with to=eve@evil.example in this conversation, until it reads more text from outside"
+    until = "until it reads more text from outside"
+    assert question.remembers == f"message with to=eve@evil.example in this conversation, {until}"
 
 
 async def test_a_yes_lets_it_run() -> None:

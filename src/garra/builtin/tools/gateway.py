@@ -87,9 +87,7 @@ class Gateway:
                 return Result.of("It stays." if answer["confirmed"] else "No change is on trial.", answer)
             case "restart":
                 answer = await ask("gateway.restart", {})
-                return Result.of(
-                    "Agreed. It begins anew after this turn, and says here when it is back.", answer
-                )
+                return Result.of("Agreed. It begins anew after this turn, and says here when it is back.", answer)
         base = self._shown.pop((call.context.run_id, call.id), "")
         if not base:
             raise ToolFailed("Not changed: nobody was asked.")

@@ -92,8 +92,8 @@ class LoopDetectors(Section):
 class LoopDetection(OpenSection):
     """When a run that goes round in circles is told so (`warning_threshold`), and when it is ended
     (`critical_threshold`), in calls that had the same answer. In a row it is less: `repeat_threshold`, and
-    `failure_threshold` for a call that fails; one more ends the run. `unknown_tool_threshold` calls of tools that do not
-    exist end it, and `max_refusals` calls that a policy or a person refused (0: never).
+    `failure_threshold` for a call that fails; one more ends the run. `unknown_tool_threshold` calls of tools that do
+    not exist end it, and `max_refusals` calls that a policy or a person refused (0: never).
     """
 
     enabled: bool = True
@@ -111,8 +111,9 @@ class Taint(Section):
 
     `mode`: a mark holds as long as the text is in what the model is sent, or for the turn that read it alone, or not at
     all. `exec`: commands in a sandbox without a network run unasked, or those and what the allowlist lets through on
-    the machine, or none; a command that the allowlist holds word for word runs in any case but the last. `files`: whose files are from outside, those of people who are no owners, or the owner's too.
-    `fetch`: addresses that the conversation has shown are fetched unasked, or any.
+    the machine, or none; a command that the allowlist holds word for word runs in any case but the last. `files`: whose
+    files are from outside, those of people who are no owners, or the owner's too. `fetch`: addresses that the
+    conversation has shown are fetched unasked, or any.
     """
 
     mode: Annotated[Literal["on", "turn", "off"], Closed("on")] = "on"

@@ -25,7 +25,7 @@ _PAUSE_S = 120.0
 """How long such a one may pause between two signs."""
 
 
-def _uncounted(_request: ModelRequest, _answer: Assistant, _priced: bool) -> None:
+def _uncounted(_request: ModelRequest, _answer: Assistant, _priced: bool) -> None:  # noqa: FBT001 - as it is called
     return None
 
 

@@ -64,6 +64,9 @@ class Hub:
     def watched(self, topic: str) -> bool:
         return topic in self._screen.watching
 
+    def anybody(self, where: Callable[[Link], bool]) -> bool:
+        return where(self._screen)
+
 
 class Embedded:
     """`enter` opens the house when the screen opens; it is closed with it."""
