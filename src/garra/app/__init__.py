@@ -34,6 +34,8 @@ def serve(paths: Paths, env: Environment, **overrides: Any) -> int:
 
     `overrides`: port, bind, token, force, verbose. Raises UserError when it cannot start.
     """
+    heap = importlib.import_module("garra.io.heap")
+    heap.start()
     resident = importlib.import_module("garra.app.resident")
     code: int = resident.serve(paths, env, resident.Overrides(**overrides))
     return code

@@ -87,6 +87,7 @@ async def _serve(stop: _Stop, paths: Paths, env: Environment, overrides: Overrid
     async with AsyncExitStack() as stack:
         resident = _Resident(paths, env, overrides, stack, stop)
         await resident.start()
+        heap.started()
         stop.listen()
         await stop.asked.wait()
         await resident.leave(stop)
@@ -230,6 +231,7 @@ class _Resident:
         """Load what the first turn would otherwise wait for, once the start is over."""
         await self.clock.sleep(WARM_S)
         await house.models.warm()
+        heap.settle()
         ref = house.models.primary()
         if ref:
             await measure(house.models, house.http, ref)
