@@ -19,6 +19,7 @@ from garra.core.programs import PROFILES, USUAL, Profile, can_do_anything, custo
         "systemd-cat", "systemd-inhibit", "dbus-run-session", "busctl", "uclampset", "sotruss", "scriptlive", "msgexec",
         "prove", "pydoc3.11", "lli-14", "jar", "chromium", "gdbtui", "zless", "groff", "rpcgen", "pg_virtualenv",
         "fzf", "direnv", "tig", "xvfb-run", "idle3", "javac", "lksh", "mke2fs", "supervisorctl", "coverage-3.11",
+        "fuser", "ss", "localedef",
     ],
 )  # fmt: skip
 def test_they_are_known_by_any_name(name: str) -> None:

@@ -79,7 +79,7 @@ _WRITERS = """
     jo sponge vipe crudini augtool uuencode uudecode iptables nft ufw firewall-cmd sysctl modprobe insmod rmmod
     useradd usermod userdel passwd chpasswd groupadd hostnamectl timedatectl localectl update-alternatives ldconfig
     gzexe bzexe znew zforce ptar ptargrep gpgtar splain luac tic captoinfo infotocap uconv zic wall write
-    reboot shutdown halt poweroff kill pkill killall garra openclaw clawdbot
+    reboot shutdown halt poweroff kill pkill killall ss localedef garra openclaw clawdbot
 """
 NEVER: Final = frozenset(" ".join((_SHELLS, _INTERPRETERS, _WRAPPERS, _EDITORS, _BUILDERS, _WRITERS)).split())
 """What can run something, or write anywhere."""
