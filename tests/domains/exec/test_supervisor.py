@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,7 +73,9 @@ async def test_a_pipe_that_nobody_reads_ends_its_writer(house: House, settings: 
     ran = await house.commands(house.boxed(), settings).run(
         Launch("yes | head -1; grep SigIgn /proc/self/status"), silent
     )
-    assert ran.output.split() == ["y", "SigIgn:", "0000000000000000"]
+    first, _, ignored = ran.output.split()
+    assert first == "y"
+    assert not int(ignored, 16) & (1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1)
 
 
 async def test_on_the_host_where_the_owner_said_so(house: House) -> None:
