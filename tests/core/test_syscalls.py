@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from garra.core.syscalls import INTERNET, MACHINES, ORDINARY, program
+from garra.core.syscalls import INTERNET, MACHINES, ORDINARY, numbers, program
 
 ALLOWED = 0x7FFF0000
 AF_UNIX, AF_INET, AF_NETLINK, AF_ALG, AF_VSOCK = 1, 2, 16, 38, 40
@@ -53,8 +53,8 @@ def test_what_leads_out_is_refused(machine: str) -> None:
     made = program(machine, ORDINARY)
     column = list(MACHINES).index(machine)
     ptrace, mount, bpf, keyctl = ((101, 117), (165, 40), (321, 280), (250, 219))
-    for numbers in (ptrace, mount, bpf, keyctl, (425, 425), (272, 97), (308, 268), (323, 282)):
-        assert verdict(made, MACHINES[machine], numbers[column]) == errno.EPERM
+    for each in (ptrace, mount, bpf, keyctl, (425, 425), (272, 97), (308, 268), (323, 282)):
+        assert verdict(made, MACHINES[machine], each[column]) == errno.EPERM
     clone, ioctl, _, personality = NUMBERS[machine]
     assert verdict(made, MACHINES[machine], clone, 0x10000000) == errno.EPERM
     assert verdict(made, MACHINES[machine], 435) == errno.ENOSYS
@@ -83,3 +83,10 @@ def test_another_machines_calls_and_numbers_are_refused(machine: str) -> None:
     assert verdict(made, MACHINES[machine], 0x40000001) == errno.ENOSYS
     with pytest.raises(ValueError, match="riscv64"):
         program("riscv64")
+
+
+def test_calls_by_number() -> None:
+    assert numbers("x86_64") == {"prctl": 157, "capset": 126, "prlimit64": 302, "openat": 257, "close": 3}
+    assert numbers("aarch64") == {"prctl": 167, "capset": 91, "prlimit64": 261, "openat": 56, "close": 57}
+    with pytest.raises(ValueError, match="riscv64"):
+        numbers("riscv64")

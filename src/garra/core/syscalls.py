@@ -51,6 +51,9 @@ _OF_INTEL = (172, 173, 134, 139, 154, 174, 177, 178, 180, 212)
 """iopl, ioperm, uselib, sysfs, modify_ldt, and what the kernel no longer has."""
 _CLONE, _IOCTL, _SOCKET, _PERSONALITY, _KILL = (56, 220), (16, 29), (41, 198), (135, 92), (62, 129)
 _CLONE3 = 435
+_BY_NUMBER = {"prctl": (157, 167), "capset": (126, 91), "prlimit64": (302, 261), "openat": (257, 56), "close": (3, 57)}
+"""What a program must call by number where it has no library of C to ask, besides the calls whose numbers are the
+same everywhere."""
 
 
 def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
@@ -88,6 +91,12 @@ def program(machine: str, sockets: tuple[int, ...] = ()) -> bytes:
         _step(RETURN, ALLOW),
     ]
     return b"".join(parts)
+
+
+def numbers(machine: str) -> dict[str, int]:
+    """The numbers of `_BY_NUMBER` on a machine of `MACHINES`; raises ValueError for others."""
+    column = list(MACHINES).index(machine)
+    return {name: each[column] for name, each in _BY_NUMBER.items()}
 
 
 def _argument(index: int) -> bytes:
