@@ -7,19 +7,24 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from garra.builtin.sandbox.bwrap.sandbox import Bubblewrap
+from garra.builtin.sandbox.bwrap.sandbox import PERLS, QUICK, Bubblewrap
 from garra.builtin.sandbox.landlock.sandbox import Landlock
+from garra.core import syscalls
 from garra.core.execplan import environment
 from garra.domains.exec.boxes import probe_by
 from garra.io.process.door import Finished, Limits, Programs, Start
-from garra.sdk.sandbox import Plan, Probe, Probed, Sandbox
+from garra.sdk.sandbox import Exit, Plan, Probe, Probed, Sandbox
 
+NO_PERL: tuple[str, ...] = ()
 IMPLEMENTATIONS = [
-    pytest.param(Bubblewrap, marks=pytest.mark.needs("bwrap"), id="bwrap"),
+    pytest.param(Bubblewrap, marks=[pytest.mark.needs("bwrap"), pytest.mark.needs("perl")], id="bwrap-perl"),
+    pytest.param(partial(Bubblewrap, perls=NO_PERL), marks=pytest.mark.needs("bwrap"), id="bwrap-python"),
     pytest.param(
         Landlock, marks=pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's"), id="landlock"
     ),
@@ -85,8 +90,11 @@ async def test_the_workspace_is_at_its_own_path_and_is_ours_after(inside: Inside
 
 
 @pytest.mark.needs("bwrap")
-async def test_closed_places_are_not_there_and_stay_where_they_are(programs: Programs, tmp_path: Path) -> None:
-    inside = Inside(programs, Bubblewrap(probe=probe_by(programs)), tmp_path)
+@pytest.mark.parametrize("perls", [PERLS, NO_PERL])
+async def test_closed_places_are_not_there_and_stay_where_they_are(
+    programs: Programs, tmp_path: Path, perls: tuple[str, ...]
+) -> None:
+    inside = Inside(programs, Bubblewrap(probe=probe_by(programs), perls=perls), tmp_path)
     assert (await inside.sandbox.available()).ok
     own = inside.workspace / "a" / "b" / "own"
     own.mkdir(parents=True)
@@ -206,6 +214,95 @@ async def test_files_of_the_workspace_do_not_steer_what_runs(inside: Inside) -> 
     assert await inside.says(
         "ls -d / && python3 -I -c 'import json; print(json.__name__)'; echo $PATH | cut -c1-11"
     ) in ("/\njson\n/usr/local/\n")
+
+
+STATE = (
+    "env | sort; ulimit -a; grep -E '^(Cap|Sig[BI]|NoNew|Seccomp)' /proc/self/status; for f in /proc/self/fd/*; "
+    "do [ -e $f ] && echo $f; done; echo x > /tmp/x && cat /tmp/x; echo x > /usr/x; echo $0; umask"
+)
+
+
+async def state(programs: Programs, box: Bubblewrap, plan: Plan) -> str:
+    made = box.wrap(plan)
+    start = Start(made.argv, made.cwd, made.env, wrapper=True, limited=made.limited)
+    return (await programs.run(start, timeout_s=10)).output.decode()
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.needs("perl")
+async def test_a_command_cannot_tell_which_launcher_started_it(programs: Programs, tmp_path: Path) -> None:
+    quick = Bubblewrap(probe=probe_by(programs))
+    usual = Bubblewrap(probe=probe_by(programs), perls=NO_PERL)
+    assert (await quick.available()).ok
+    assert (await usual.available()).ok
+    where, env = str(tmp_path), environment(str(tmp_path), {}, terminal=False)
+    envs = (env, {**env, "LC_ALL": "C.UTF-8", "LC_CTYPE": "C"}, {**env, "LC_ALL": "", "LANG": "xx_YY", "ODD": "a\nb=ü"})
+    for each in envs:
+        plan = Plan(("/bin/bash", "-c", STATE), where, where, each, limits=Limits().named())
+        assert "/usr/bin/perl" in quick.wrap(plan).argv
+        assert "/usr/bin/perl" not in usual.wrap(plan).argv
+        said = await state(programs, quick, plan)
+        assert said == await state(programs, usual, plan)
+        assert "NoNewPrivs:\t1\nSeccomp:\t2\n" in said
+        assert "CapBnd:\t0000000000000000\n" in said
+    absent = Plan(("/usr/bin/absent", "x"), where, where, env, limits=Limits().named())
+    for box in (quick, usual):
+        assert await state(programs, box, absent) == "launch: /usr/bin/absent: No such file or directory\n"
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.needs("perl")
+async def test_nothing_that_steers_perl_reaches_the_launcher(programs: Programs, tmp_path: Path) -> None:
+    box = Bubblewrap(probe=probe_by(programs))
+    assert (await box.available()).ok
+    where = str(tmp_path)
+    (tmp_path / "Evil.pm").write_text("print 'EVIL'; 1")
+    env = {"PERL5OPT": "-MEvil", "PERL5LIB": where, "PATH": "/usr/bin"}
+    plan = Plan(("/bin/bash", "-c", "echo $PERL5OPT; perl -e 'print 1'"), where, where, env, limits=Limits().named())
+    assert "/usr/bin/perl" not in box.wrap(plan).argv
+    assert await state(programs, box, plan) == "-MEvil\nEVIL1"
+    assert "/usr/bin/perl" not in box.wrap(replace(plan, env={}, way_out=Exit(8080, 3))).argv
+
+
+@pytest.mark.needs("bwrap")
+async def test_a_perl_that_does_not_do_it_is_not_used(programs: Programs, tmp_path: Path) -> None:
+    for perl in ("/usr/bin/false", str(tmp_path / "absent")):
+        box = Bubblewrap(probe=probe_by(programs), perls=(perl,))
+        assert (await box.available()).ok
+        assert perl not in box.wrap(Plan(("/bin/true",), "/tmp", "/tmp")).argv
+
+
+@pytest.mark.needs("perl")
+async def test_the_quick_launcher_ends_where_it_cannot_do_what_is_asked(programs: Programs) -> None:
+    calls = [f"call={name}:{number}" for name, number in syscalls.numbers(os.uname().machine).items()]
+    wrong = {
+        "launch: the option tmp is not known": ["tmp=/tmp/x", "--", "/bin/true"],
+        "launch: the option listen is not known": [*calls, "listen=1:2", "--", "/bin/true"],
+        "launch: there is no command": [*calls, "further", "--"],
+        "launch: the number of prctl was not told": ["further", "--", "/bin/true"],
+        "launch: NOFILE:many is no limit": [*calls, "limit=NOFILE:many", "--", "/bin/true"],
+        "launch: there is no limit HOPE": [*calls, "limit=HOPE:1", "--", "/bin/true"],
+        "launch: there is no seccomp filter": [*calls, "further", "read=/", "--", "/bin/true"],
+        "launch: the kernel takes no seccomp filter": [*calls, "further", f"filter={'0' * 16}", "--", "/bin/true"],
+    }
+    for said, args in wrong.items():
+        ran = await programs.run(Start(("/usr/bin/perl", "-f", QUICK, *args), "/"))
+        assert (ran.code, ran.output.decode()) == (125, f"{said}\n")
+
+
+@pytest.mark.needs("perl")
+async def test_the_quick_launcher_alone_drops_what_it_must_and_holds_tcp_back(programs: Programs) -> None:
+    machine = os.uname().machine
+    calls = [f"call={name}:{number}" for name, number in syscalls.numbers(machine).items()]
+    rules = ["offline", "read=/", "device=/dev/null", f"filter={syscalls.program(machine, syscalls.ORDINARY).hex()}"]
+    attack = (
+        "grep ^Cap /proc/self/status; echo x > /dev/null && echo null; echo x > /tmp/garra-x; "
+        "(echo > /dev/tcp/127.0.0.1/9) 2>&1 | grep -o 'Permission denied' | head -1"
+    )
+    argv = ("/usr/bin/perl", "-f", QUICK, *calls, *rules, "--", "/bin/bash", "-c", attack)
+    lines = (await programs.run(Start(argv, "/"))).output.decode().splitlines()
+    assert [line.split()[1] for line in lines[:5]] == ["0" * 16] * 5
+    assert lines[5:] == ["null", "/bin/bash: line 1: /tmp/garra-x: Permission denied", "Permission denied"]
 
 
 class Absent:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from garra.builtin.sandbox.bwrap.sandbox import Bubblewrap
+from garra.builtin.sandbox.bwrap.sandbox import PERLS, Bubblewrap
 from garra.core.execplan import Settings
 from garra.core.execrules import Policy
 from garra.core.ids import SessionKey
@@ -62,8 +62,8 @@ class House:
             host=Host(str(self.workspace)),
         )
 
-    def boxed(self) -> Supervisor:
-        return self.supervisor([Bubblewrap(probe=probe_by(self.programs))])
+    def boxed(self, perls: Sequence[str] = PERLS) -> Supervisor:
+        return self.supervisor([Bubblewrap(probe=probe_by(self.programs), perls=perls)])
 
     def commands(
         self,

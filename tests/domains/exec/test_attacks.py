@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from tests.domains.exec.house import House, silent
 KEY = "sk-known-secret-0123456789"
 
 
-@pytest.fixture(params=[Bubblewrap, Landlock])
+@pytest.fixture(params=[Bubblewrap, partial(Bubblewrap, perls=()), Landlock], ids=["perl", "python", "landlock"])
 async def commands(request: pytest.FixtureRequest, house: House) -> AsyncIterator[Commands]:
     supervisor = house.supervisor([request.param(probe=probe_by(house.programs))])
     if not (await supervisor.boxes.choose()).sandbox and not os.environ.get("CI"):

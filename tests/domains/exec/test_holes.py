@@ -7,11 +7,12 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from garra.builtin.sandbox.bwrap.sandbox import USUAL, Bubblewrap
+from garra.builtin.sandbox.bwrap.sandbox import PERLS, USUAL, Bubblewrap
 from garra.builtin.sandbox.landlock.sandbox import Landlock
 from garra.core.containers import Bind, Ground
 from garra.core.errors import ToolFailed
@@ -33,7 +34,10 @@ REFUSED_CALLS = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=[Bubblewrap, Landlock])
+LAUNCHERS = pytest.mark.parametrize("perls", [PERLS, ()], ids=["perl", "python"])
+
+
+@pytest.fixture(params=[Bubblewrap, partial(Bubblewrap, perls=()), Landlock], ids=["perl", "python", "landlock"])
 async def commands(request: pytest.FixtureRequest, house: House) -> AsyncIterator[Commands]:
     supervisor = house.supervisor([request.param(probe=probe_by(house.programs))])
     if not (await supervisor.boxes.choose()).sandbox and not os.environ.get("CI"):
@@ -119,8 +123,9 @@ async def test_files_and_descriptors_have_limits(commands: Commands) -> None:
 
 
 @pytest.mark.needs("bwrap")
-async def test_a_fork_bomb_is_bounded(house: House) -> None:
-    box = Bubblewrap(probe=probe_by(house.programs))
+@LAUNCHERS
+async def test_a_fork_bomb_is_bounded(house: House, perls: tuple[str, ...]) -> None:
+    box = Bubblewrap(probe=probe_by(house.programs), perls=perls)
     assert (await box.available()).ok
     limits = Limits(processes=40)
     where = str(house.workspace)
@@ -159,7 +164,10 @@ async def test_a_removed_sandbox_runs_nothing(house: House, tmp_path: Path) -> N
 
 
 @pytest.mark.needs("bwrap")
-async def test_a_workspace_to_read_only_is_not_changed_and_a_folder_beside_it_is(house: House, tmp_path: Path) -> None:
+@LAUNCHERS
+async def test_a_workspace_to_read_only_is_not_changed_and_a_folder_beside_it_is(
+    house: House, tmp_path: Path, perls: tuple[str, ...]
+) -> None:
     beside, fixed = tmp_path / "beside", tmp_path / "fixed"
     for folder in (beside, fixed):
         folder.mkdir()
@@ -168,7 +176,7 @@ async def test_a_workspace_to_read_only_is_not_changed_and_a_folder_beside_it_is
         place.write_text("before")
     binds = (Bind(str(beside), "/beside", writable=True), Bind(str(fixed), "/fixed"))
     fence = Fence(access="ro", binds=binds, ground=Ground("/nowhere", external=True))
-    commands = replace(house.commands(house.boxed()), fence=fence)
+    commands = replace(house.commands(house.boxed(perls)), fence=fence)
     attack = "for f in file new ../x /fixed/file /beside/file; do echo after > $f; done 2>/dev/null"
     assert (await ran(commands, f"echo t > /tmp/t; {attack}; cat file /tmp/t")).output == "beforet\n"
     assert [place.read_text() for place in places] == ["before", "before", "after\n"]
@@ -176,8 +184,9 @@ async def test_a_workspace_to_read_only_is_not_changed_and_a_folder_beside_it_is
 
 
 @pytest.mark.needs("bwrap")
-async def test_landlock_holds_where_bubblewrap_would_let_through(house: House) -> None:
-    box = Bubblewrap(probe=probe_by(house.programs))
+@LAUNCHERS
+async def test_landlock_holds_where_bubblewrap_would_let_through(house: House, perls: tuple[str, ...]) -> None:
+    box = Bubblewrap(probe=probe_by(house.programs), perls=perls)
     assert (await box.available()).ok
     where = str(house.workspace)
     plan = Plan(("/bin/sh", "-c", "echo x > file"), where, where, {}, limits=Limits().named())

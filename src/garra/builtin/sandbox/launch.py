@@ -4,7 +4,8 @@ Options, before `--`: `read=PATH` may be read and run · `write=PATH` may be use
 written · `tmp=PATH` a folder to make first · `offline` no TCP · `filter=HEX` the seccomp program · `limit=NAME:VALUE` a
 limit of `resource` · `listen=PORT:FD` a socket that listens on the loopback, handed out over that descriptor ·
 `further` the rules are a further layer: what an old kernel lacks is left out · `nolocale` pass on no LC_CTYPE.
-Else it ends with 125 and a line where the kernel cannot do it: nothing has been run then.
+Else it ends with 125 and a line where the kernel cannot do it: nothing has been run then. `launch.pl` does the same for
+most commands inside bubblewrap: what changes here changes there.
 
 Every command pays for what is imported here: `ctypes` and `socket` cost milliseconds, the modules below them nothing.
 """
