@@ -370,7 +370,7 @@ async def test_after_so_many_refusals_a_person_is_asked(tasks: Tasks) -> None:
     ended = await rig.run(limits=turnlimits.Limits(refusals=4))
     assert len(rig.tools.ran) == 4
     assert ended.failure is not None
-    assert ended.failure.message.startswith("Stopped: 4 calls were refused. The last was act: the owner said no")
+    assert ended.failure.message.startswith("Stopped: calls were refused 4 times. The last was act: the owner said no")
     assert paired(rig.stored)
 
 

@@ -37,19 +37,20 @@ def test_calls_are_counted_before_they_are_made() -> None:
 def test_refusals_end_it_until_a_person_says_something() -> None:
     state, limits = State(), Limits(refusals=3)
     for kind in ("denied", "refused"):
-        state = turnlimits.ended(state, result(kind))
-        assert not turnlimits.stuck(state, limits, result(kind))
-    state = turnlimits.ended(state, result("blocked"))
-    assert turnlimits.stuck(state, limits, result("blocked")) == (
-        "Stopped: 3 calls were refused. The last was exec: Not run: the owner said no. "
+        state = turnlimits.ended(state, [result(kind)] * 6)
+        assert not turnlimits.stuck(state, limits, [result(kind)])
+    state = turnlimits.ended(state, [result("blocked"), result()])
+    assert turnlimits.stuck(state, limits, [result("blocked"), result()]) == (
+        "Stopped: calls were refused 3 times. The last was exec: Not run: the owner said no. "
         "Allow what is needed, or say how else to go on."
     )
-    assert not turnlimits.stuck(state, limits, result("other"))
-    assert not turnlimits.stuck(state, Limits(refusals=0), result("denied"))
+    assert not turnlimits.stuck(state, limits, [result("other")])
+    assert not turnlimits.stuck(state, limits, [])
+    assert not turnlimits.stuck(state, Limits(refusals=0), [result("denied")])
     assert turnlimits.heard(state) == State()
     assert turnlimits.heard(State(turns=3)) == State(turns=3)
 
 
 def test_what_is_no_refusal() -> None:
     for other in (result(), result("unknown-tool"), result("denied", is_error=False)):
-        assert turnlimits.ended(State(), other) == State()
+        assert turnlimits.ended(State(), [other]) == State()

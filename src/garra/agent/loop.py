@@ -236,16 +236,16 @@ class _Running:
 
     async def _ask_where_refused(self, results: tuple[ToolResult, ...]) -> None:
         """After so many refusals it is for a person to say how to go on."""
-        if not results or self._loop.cancel.is_set:
+        self._done = turnlimits.ended(self._done, results)
+        if self._loop.cancel.is_set:
             return
-        if line := turnlimits.stuck(self._done, self._loop.limits, results[-1]):
+        if line := turnlimits.stuck(self._done, self._loop.limits, results):
             await self._give_up(FailureKind.TOOL_LOOP, line, results)
 
     def _skip(self) -> str:
         return "Not run: a new message came first." if self._loop.steered() else ""
 
     def _noted(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        self._done = turnlimits.ended(self._done, result)
         guard, known = self._loop.guard, self._knows(call)
         self._repeats, named = repeats.step(self._repeats, call, result, guard, known=known)
         if not named or self._loop.cancel.is_set:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ REFUSED: Final = frozenset({"denied", "refused", "blocked"})
 
 @frozen
 class Limits:
-    """0 is no limit. `refusals` are those since a person last said something."""
+    """0 is no limit. `refusals` are answers with refused calls since a person last said something."""
 
     turns: int = 200
     calls: int = 1_000
@@ -56,18 +56,21 @@ def heard(state: State) -> State:
     return replace(state, refusals=0) if state.refusals else state
 
 
-def ended(state: State, result: ToolResult) -> State:
-    """A call has its result."""
-    return replace(state, refusals=state.refusals + 1) if was_refused(result) else state
+def ended(state: State, results: Sequence[ToolResult]) -> State:
+    """The calls of one answer have their results. Those refused together count once: the model had not seen one of them
+    when it asked for the others.
+    """
+    return replace(state, refusals=state.refusals + 1) if any(map(was_refused, results)) else state
 
 
-def stuck(state: State, limits: Limits, last: ToolResult) -> str:
-    """Why the run is to stop and ask, after `last`; empty where it goes on."""
-    if not limits.refusals or state.refusals < limits.refusals or not was_refused(last):
+def stuck(state: State, limits: Limits, results: Sequence[ToolResult]) -> str:
+    """Why the run is to stop and ask, after `results`; empty where it goes on."""
+    last = next(filter(was_refused, reversed(results)), None)
+    if not limits.refusals or state.refusals < limits.refusals or last is None:
         return ""
     why = " ".join(last.text.split())[:200]
     return (
-        f"Stopped: {state.refusals} calls were refused. The last was {last.name}: {why} "
+        f"Stopped: calls were refused {state.refusals} times. The last was {last.name}: {why} "
         "Allow what is needed, or say how else to go on."
     )
 
