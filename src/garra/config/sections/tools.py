@@ -93,7 +93,7 @@ class LoopDetection(OpenSection):
     """When a run that goes round in circles is told so (`warning_threshold`), and when it is ended
     (`critical_threshold`), in calls that had the same answer. In a row it is less: `repeat_threshold`, and
     `failure_threshold` for a call that fails; one more ends the run. `unknown_tool_threshold` calls of tools that do
-    not exist end it, and `max_refusals` calls that a policy or a person refused (0: never).
+    not exist end it, and `max_refusals` answers with calls that a policy or a person refused (0: never).
     """
 
     enabled: bool = True
