@@ -6,37 +6,30 @@ import asyncio
 import logging
 import sys
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from garra.app import approvals, commands, egress, kin, logbook, queues, spending, web
+from garra.app import approvals, brought, commands, driven, egress, kin, logbook, spending, web
 from garra.app.discretion import Discretion
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
-from garra.config.sections import Config
-from garra.core.errors import Conflict, NotFound, UserError
-from garra.core.events import EntryStored, RunBody
-from garra.core.ids import SessionId
+from garra.core.errors import Conflict, UserError
 from garra.core.value import frozen
 from garra.domains.context import prompt
 from garra.domains.exec.approvals import Approvals
-from garra.domains.exec.boxes import probe_by
 from garra.domains.exec.planning import Host
 from garra.domains.exec.supervisor import Consent, Supervisor
-from garra.domains.models import catalog
 from garra.domains.models.call import Ports as ModelPorts
-from garra.domains.models.children import Children
 from garra.domains.models.detect import Scout
 from garra.domains.models.fetch import Fetcher
 from garra.domains.models.registry import Models
 from garra.domains.models.weights import LocalWeights
-from garra.domains.plugins import known
 from garra.domains.plugins.registry import Registry
 from garra.domains.sessions.store import Sessions
 from garra.domains.tools.pipeline import Pipeline
@@ -44,24 +37,20 @@ from garra.io import lock
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.http.door import GuardedHttp
-from garra.io.process.door import Programs, compile_once
+from garra.io.process.door import Programs
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
 from garra.runs import ground, rights
 from garra.runs.assemble import Assembler, Parts
-from garra.runs.drive import Driver, said
 from garra.runs.errand import Door, Errand
 from garra.runs.gate import Gate
 from garra.runs.news import News
 from garra.runs.purse import Purse
 from garra.runs.review import Reviewer
-from garra.runs.run import Run, Turn
-from garra.runs.runner import Ports, Runs
+from garra.runs.runner import Runs
 from garra.runs.subagents import Subagents
 from garra.runs.switch import SHELF, held
-from garra.sdk.provider import Provider
-from garra.sdk.tool import Tool
 
 log = logging.getLogger(__name__)
 
@@ -109,15 +98,6 @@ async def _find(paths: Paths, env: Environment, stack: AsyncExitStack) -> Found:
     db = Database(paths.db)
     stack.push_async_callback(db.close)
     return Found(live, db, spawn)
-
-
-@frozen
-class Doors:
-    """The doors to programs, to the network, and to model files."""
-
-    programs: Programs
-    http: GuardedHttp
-    weights: LocalWeights
 
 
 @dataclass(slots=True)
@@ -206,15 +186,15 @@ class _Building:
         self.stack.push_async_callback(self.http.close)
         fetcher = Fetcher(self.http, self.programs, self.env, Progress(self.options.tell, self.clock))
         self.weights = LocalWeights(self.paths.state / "models", fetcher)
-        ports = _ports(self.paths, self.env, self.spawn, Doors(self.programs, self.http, self.weights))
+        ports = brought.ports(self.paths, self.env, self.spawn, brought.Doors(self.programs, self.http, self.weights))
         reach = web.Ground(live, self.paths, self.env, self.programs, lambda: self.models, self.spawn, self.db)
         self.reach = await web.opened(reach, self.stack)
         ports |= self.reach.ports
-        self.plugins = await asyncio.to_thread(_plugins, self.paths, live, ports)
+        self.plugins = await asyncio.to_thread(brought.plugins, self.paths, live, ports)
 
     async def find_models(self) -> None:
         live = self.live
-        providers = await asyncio.to_thread(_providers, self.plugins)
+        providers = await asyncio.to_thread(brought.providers, self.plugins)
         ports = ModelPorts(
             self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock, self.discretion.now, self.purse.spent,
         )  # fmt: skip
@@ -223,7 +203,7 @@ class _Building:
 
     async def gather_tools(self) -> None:
         live = self.live
-        tools = _Brought(self.plugins, self.models, await asyncio.to_thread(self.plugins.tools))
+        tools = brought.Brought(self.plugins, self.models, await asyncio.to_thread(self.plugins.tools))
         self.stack.callback(live.subscribe(lambda old, new: tools.follow(old, new, self.paths, self.spawn)))
         gate = Gate(self.approvals, lambda name: next((tool for tool in tools.now if tool.info.name == name), None))
         self.pipeline = Pipeline(
@@ -260,7 +240,7 @@ class _Building:
         first_pick = FirstPick(self.models, scout, self.http, Told(self.db, self.options.tell))
         shared = self.options.shared
         turnstile = Turnstile(self.paths.locks, self.sessions, self.clock, self.options.tell) if shared else None
-        runs = self.runs = _runs(parts, assembler, self.spawn, first_pick, turnstile=turnstile)
+        runs = self.runs = driven.runs(parts, assembler, self.spawn, first_pick, turnstile=turnstile)
         if turnstile is not None:
             runs.subscribe(turnstile.watching(self.spawn))
         kin.bound(self.subagents, assembler, runs)
@@ -270,98 +250,6 @@ class _Building:
             self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
             self.approvals, self.subagents, self.purse, self.reach, self.discretion,
         )  # fmt: skip
-
-
-def _ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[str, Any]:
-    """What plugins may ask for, by name."""
-    programs, http = doors.programs, doors.http
-    return {
-        "http": http,
-        "spawn": spawn,
-        "clock": SystemClock(),
-        "probe": probe_by(programs),
-        "compiled": compile_once,
-        "engine": env,
-        "children": Children(programs, env, str(paths.state)),
-        "weights": doors.weights,
-    }
-
-
-def _plugins(paths: Paths, live: Live, ports: Mapping[str, Any]) -> Registry:
-    """Find the plugins. Blocks: reads manifests."""
-    registry = Registry(ports)
-    known.scan(registry, paths, live.config)
-    return registry
-
-
-def _providers(plugins: Registry) -> tuple[Provider, ...]:
-    """The providers in the box and those that plugins bring. Blocks: reads files."""
-    return (*catalog.shipped(), *known.providers(plugins.of("provider")))
-
-
-class _Brought:
-    """The tools and providers of the plugins that are on; a plugin switched on while the program runs is taken up."""
-
-    def __init__(self, plugins: Registry, models: Models, now: list[Tool]) -> None:
-        self.now = now
-        self._plugins, self._models = plugins, models
-
-    def follow(self, old: Config, new: Config, paths: Paths, spawn: Tasks) -> None:
-        if old.plugins != new.plugins:
-            spawn(self._again(paths, new), "plugins")
-
-    async def _again(self, paths: Paths, config: Config) -> None:
-        await asyncio.to_thread(known.scan, self._plugins, paths, config)
-        self.now = await asyncio.to_thread(self._plugins.tools)
-        self._models.know(await asyncio.to_thread(_providers, self._plugins))
-
-
-def _runs(
-    parts: Parts,
-    assembler: Assembler,
-    spawn: Tasks,
-    first_pick: Callable[[Turn], Awaitable[None]],
-    *,
-    turnstile: Turnstile | None,
-) -> Runs:
-    """The table of runs and what drives them; the two know each other through one event sink."""
-
-    async def enrol(turn: Turn) -> SessionId:
-        config = parts.live.config
-        if turn.agent_id not in config.agents.ids():
-            raise NotFound(f"There is no agent {turn.agent_id}; there is {', '.join(config.agents.ids())}.")
-        await first_pick(turn)
-        if turnstile is None:
-            return await session_of(turn)
-        await turnstile.enter(turn.session_key)
-        try:
-            return await session_of(turn)
-        except BaseException:
-            await turnstile.leave(turn.session_key)
-            raise
-
-    async def session_of(turn: Turn) -> SessionId:
-        session = await parts.sessions.ensure(
-            turn.session_key,
-            agent_id=turn.agent_id,
-            cwd=str(assembler.folder(turn.agent_id)),
-            session_id=turn.session_id,
-        )
-        return session.session_id
-
-    async def keep(run: Run) -> None:
-        transcript = await parts.sessions.transcript(run.session_key)
-        if said(transcript.messages(), run.prompt):
-            return  # the run is resumed after a crash
-        entry = await transcript.append(run.prompt)
-        runs.emit(run, EntryStored(entry.body))
-
-    def emit(run: Run, body: RunBody) -> None:
-        runs.emit(run, body)
-
-    driver = Driver(parts.clock, spawn, assembler.setup, emit, parts.purse)
-    runs = Runs(Ports(parts.clock, spawn, enrol, keep, driver.drive, lambda: queues.settings(parts.live)))
-    return runs
 
 
 @asynccontextmanager

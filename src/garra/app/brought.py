@@ -1,0 +1,79 @@
+"""What plugins bring into the house, and what they are handed for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from garra.config.live import Live
+from garra.config.paths import Paths
+from garra.config.sections import Config
+from garra.core.value import frozen
+from garra.domains.exec.boxes import probe_by
+from garra.domains.models import catalog
+from garra.domains.models.children import Children
+from garra.domains.models.registry import Models
+from garra.domains.models.weights import LocalWeights
+from garra.domains.plugins import known
+from garra.domains.plugins.registry import Registry
+from garra.io.clock import SystemClock
+from garra.io.env import Environment
+from garra.io.http.door import GuardedHttp
+from garra.io.process.door import Programs, compile_once
+from garra.io.tasks import Tasks
+from garra.sdk.provider import Provider
+from garra.sdk.tool import Tool
+
+
+@frozen
+class Doors:
+    """The doors to programs, to the network, and to model files."""
+
+    programs: Programs
+    http: GuardedHttp
+    weights: LocalWeights
+
+
+def ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[str, Any]:
+    """What plugins may ask for, by name."""
+    programs, http = doors.programs, doors.http
+    return {
+        "http": http,
+        "spawn": spawn,
+        "clock": SystemClock(),
+        "probe": probe_by(programs),
+        "compiled": compile_once,
+        "engine": env,
+        "children": Children(programs, env, str(paths.state)),
+        "weights": doors.weights,
+    }
+
+
+def plugins(paths: Paths, live: Live, handed: Mapping[str, Any]) -> Registry:
+    """Find the plugins. Blocks: reads manifests."""
+    registry = Registry(handed)
+    known.scan(registry, paths, live.config)
+    return registry
+
+
+def providers(found: Registry) -> tuple[Provider, ...]:
+    """The providers in the box and those that plugins bring. Blocks: reads files."""
+    return (*catalog.shipped(), *known.providers(found.of("provider")))
+
+
+class Brought:
+    """The tools and providers of the plugins that are on; a plugin switched on while the program runs is taken up."""
+
+    def __init__(self, plugins: Registry, models: Models, now: list[Tool]) -> None:
+        self.now = now
+        self._plugins, self._models = plugins, models
+
+    def follow(self, old: Config, new: Config, paths: Paths, spawn: Tasks) -> None:
+        if old.plugins != new.plugins:
+            spawn(self._again(paths, new), "plugins")
+
+    async def _again(self, paths: Paths, config: Config) -> None:
+        await asyncio.to_thread(known.scan, self._plugins, paths, config)
+        self.now = await asyncio.to_thread(self._plugins.tools)
+        self._models.know(await asyncio.to_thread(providers, self._plugins))
