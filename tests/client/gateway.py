@@ -56,6 +56,8 @@ class Gateway:
     callers: list[Caller] = field(default_factory=list)
     server: Server | None = None
     port: int = 0
+    starting: int = 0
+    """So many connections are turned away because it is still starting."""
 
     @property
     def url(self) -> str:
@@ -89,6 +91,13 @@ class Gateway:
         self.connects.append(params)
         caller.request = frame["id"]
         device = params.get("device")
+        if self.starting:
+            self.starting -= 1
+            details = {"reason": "startup-sidecars", "retryAfterMs": 1_000}
+            error = {"code": "UNAVAILABLE", "message": "not ready yet", "details": details, "retryable": True}
+            await caller.socket.send(json.dumps({"type": "res", "id": frame["id"], "ok": False, "error": error}))
+            await caller.socket.close(1013, "not ready yet")
+            return False
         if params.get("auth", {}).get("token") != TOKEN or (device and not verified(params)):
             error = {"code": "INVALID_REQUEST", "message": "unauthorized: gateway token mismatch"}
             await caller.socket.send(json.dumps({"type": "res", "id": frame["id"], "ok": False, "error": error}))

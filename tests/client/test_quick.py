@@ -74,6 +74,16 @@ async def test_a_wrong_token_is_refused_and_nobody_is_unreachable() -> None:
     assert nobody.value.details == {"kind": "refused"}
 
 
+async def test_a_gateway_that_is_still_starting_is_waited_for_as_long_as_there_is_time() -> None:
+    async with running({"echo": echo}) as gateway:
+        gateway.starting = 2
+        assert await ask(Target(gateway.url, TOKEN), "echo", {"x": 1}) == {"x": 1}
+        assert len(gateway.connects) == 3
+        gateway.starting = 1_000
+        with pytest.raises(Refused, match="not ready yet"):
+            await ask(Target(gateway.url, TOKEN), "echo", timeout_s=0.35)
+
+
 async def test_a_gateway_that_does_not_answer_in_time_is_said_so() -> None:
     async def never(_: Caller, params: dict[str, Any]) -> Any:
         await asyncio.sleep(0.6)

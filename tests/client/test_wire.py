@@ -104,6 +104,13 @@ async def test_a_refusal_at_the_start_is_raised_and_not_repeated() -> None:
         assert len(gateway.connects) == 1
 
 
+async def test_a_gateway_that_is_still_starting_is_waited_for() -> None:
+    async with running({"echo": echo}) as gateway, wired(gateway) as (wire, _, _):
+        gateway.starting = 2
+        assert (await wire.start())["protocol"] == 4
+        assert len(gateway.connects) == 3
+
+
 async def test_nobody_there_is_unreachable() -> None:
     async with running() as gateway:
         pass

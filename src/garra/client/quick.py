@@ -17,6 +17,10 @@ from garra.io.clock import SystemClock
 PROTOCOL = 4
 CALL_S = 30.0
 CONNECT_S = 10.0
+AGAIN_S = 0.1
+"""Between two tries at a gateway that is still starting."""
+STARTING = "startup-sidecars"
+"""The reason with which such a gateway turns everybody away."""
 STRANGERS = frozenset({"DEVICE_IDENTITY_REQUIRED", "AUTH_TOKEN_MISSING", "AUTH_TOKEN_MISMATCH"})
 """Codes with which a gateway turns somebody away whom its token would let in."""
 
@@ -62,21 +66,34 @@ class Gateway:
     def __init__(
         self, target: Target, scopes: Iterable[str] = ("operator.read",), timeout_s: float = CONNECT_S
     ) -> None:
-        """Raises Unreachable when there is no conversation, Refused when the gateway does not let us in."""
+        """A gateway that is still starting is waited for, `timeout_s` in all.
+
+        Raises Unreachable when there is no conversation, Refused when the gateway does not let us in.
+        """
         self._clock = SystemClock()
         self._count = 0
-        self._line = WebSocket(target.url, timeout_s)
-        try:
-            self.hello = self._connect(target, list(scopes), timeout_s)
-        except GarraError as fault:
-            self._line.close()
-            raise _explained(fault, target) from None
+        end = self._clock.monotonic() + timeout_s
+        while not self._let_in(target, list(scopes), end):
+            self._clock.hold(AGAIN_S)
 
     def __enter__(self) -> Gateway:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._line.close()
+
+    def _let_in(self, target: Target, scopes: list[str], end: float) -> bool:
+        """Open the line and say who we are. False where the gateway asks to come again and there is time for it."""
+        left = max(end - self._clock.monotonic(), 0.01)
+        self._line = WebSocket(target.url, left)
+        try:
+            self.hello = self._connect(target, scopes, left)
+        except GarraError as fault:
+            self._line.close()
+            if starting(fault) and self._clock.monotonic() + AGAIN_S < end:
+                return False
+            raise _explained(fault, target) from None
+        return True
 
     def _connect(self, target: Target, scopes: list[str], timeout_s: float) -> dict[str, Any]:
         params: dict[str, Any] = {
@@ -129,6 +146,11 @@ class Gateway:
         except ValueError as error:
             raise fault("closed", f"the gateway at {self._line.url} sent what is no JSON") from error
         return frame if isinstance(frame, dict) else {}
+
+
+def starting(fault: GarraError) -> bool:
+    """Whether a gateway turned us away only because it is not ready yet."""
+    return fault.retryable and (fault.details or {}).get("reason") == STARTING
 
 
 def _explained(fault: GarraError, target: Target) -> GarraError:

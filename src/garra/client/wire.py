@@ -13,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from garra.client import identity as identities
-from garra.client.quick import CALL_S, CONNECT_S, PROTOCOL, Refused, fresh, identity
+from garra.client.quick import AGAIN_S, CALL_S, CONNECT_S, PROTOCOL, Refused, fresh, identity, starting
 from garra.client.socket import Unreachable, fault, nobody
 from garra.client.target import Target
 from garra.core.errors import GarraError
@@ -88,8 +88,19 @@ class Wire:
         return lambda: self._listeners.remove(listener)
 
     async def start(self) -> Mapping[str, Any]:
-        """Connect and give hello; from then on the connection is kept. Raises Unreachable or Refused the first time."""
-        socket, hello = await self._open()
+        """Connect and give hello; from then on the connection is kept. A gateway that is still starting is waited for.
+
+        Raises Unreachable or Refused the first time.
+        """
+        end = self._clock.monotonic() + CONNECT_S
+        while True:
+            try:
+                socket, hello = await self._open()
+                break
+            except Refused as refused:
+                if not starting(refused) or self._clock.monotonic() > end:
+                    raise
+            await self._clock.sleep(AGAIN_S)
         self._socket = socket
         self._task = self._spawn(self._keep(socket, hello), "gateway connection")
         return hello

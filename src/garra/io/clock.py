@@ -14,6 +14,10 @@ class SystemClock:
     def monotonic(self) -> float:
         return time.monotonic()
 
+    def hold(self, seconds: float) -> None:
+        """Wait where there is no loop; it holds up the thread."""
+        time.sleep(seconds)
+
     async def sleep(self, seconds: float) -> None:
         from asyncio import sleep  # noqa: PLC0415 - commands that never wait need not load asyncio
 
