@@ -92,18 +92,19 @@ class Wire:
 
         Raises Unreachable or Refused the first time.
         """
-        end = self._clock.monotonic() + CONNECT_S
+        socket, hello = await self._first(self._clock.monotonic() + CONNECT_S)
+        self._socket = socket
+        self._task = self._spawn(self._keep(socket, hello), "gateway connection")
+        return hello
+
+    async def _first(self, end: float) -> tuple[ClientConnection, Mapping[str, Any]]:
         while True:
             try:
-                socket, hello = await self._open()
-                break
+                return await self._open()
             except Refused as refused:
                 if not starting(refused) or self._clock.monotonic() > end:
                     raise
             await self._clock.sleep(AGAIN_S)
-        self._socket = socket
-        self._task = self._spawn(self._keep(socket, hello), "gateway connection")
-        return hello
 
     async def close(self) -> None:
         """Hang up for good."""
