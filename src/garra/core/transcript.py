@@ -5,6 +5,9 @@
     {"type":"model_change" | "thinking_level_change" | "custom" | "label" | …, "id":…, "parentId":…, …}
     {"type":"compaction",…,"summary":…,"firstKeptEntryId":…}    what came before is told to a model by its summary,
                                                                  which has the marks of all it sums up
+    … "alsoKeptEntryIds":[…], "clipped":[[lastEntryId,chars],…] what else is kept, and how long results of tools may be
+    {"type":"reset",…,"firstKeptEntryId":…}                  what came before is told no more
+    {"type":"custom","customType":"garra:clipped","data":{"clipped":…}}   the same without a summary
     {"type":"leaf",…,"targetId":…}                               from here on the conversation goes on behind the target
 
 The active branch is the way from the last entry (or the target of a last `leaf`) up to the root.
@@ -13,16 +16,32 @@ The active branch is the way from the last entry (or the target of a last `leaf`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from garra.core import taint
-from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User, message_from, message_json
+from garra.core.clip import clip
+from garra.core.compaction import NOTE, chars
+from garra.core.messages import (
+    Assistant,
+    Image,
+    Message,
+    Text,
+    ToolCall,
+    ToolResult,
+    User,
+    message_from,
+    message_json,
+)
 from garra.core.value import frozen
 
 VERSION = 4
+
+CLIPPED = b"garra:clipped"
+"""The custom entry that clips what stands before it."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -184,13 +203,44 @@ def branch(index: Mapping[str, Entry], leaf: str | None) -> tuple[Entry, ...]:
 
 def visible(entries: Iterable[Entry]) -> tuple[Message, ...]:
     """What a model is shown of a branch: messages, and a summary in place of what was compacted away."""
-    shown: list[tuple[str, Message]] = []
+    return tuple(message for _, message in shown(entries).rows)
+
+
+@frozen
+class Shown:
+    """What a model is shown, each message with the id of its entry. `since` is when it was last made smaller, in
+    milliseconds since 1970 (0: never); `summed` whether the first is a summary.
+    """
+
+    rows: tuple[tuple[str, Message], ...]
+    since: int = 0
+    summed: bool = False
+
+
+def shown(entries: Iterable[Entry]) -> Shown:
+    """What a model is shown of a branch."""
+    rows: list[tuple[str, Message]] = []
+    since, summed = 0, False
     for each in entries:
         if each.type == "compaction":
-            shown = _compacted(each, shown)
+            body = each.body
+            rows, since, summed = _compacted(each.id, body, rows), _when(body), True
+        elif each.type == "reset":
+            body = each.body
+            rows, since, summed = rows[_first(rows, body) :], _when(body), False
+        elif shrinks(each):
+            body = each.body
+            rows, since = _clipped(rows, (body.get("data") or {}).get("clipped")), _when(body)
         elif (said := told(each)) is not None:
-            shown.append((each.id, said))
-    return tuple(message for _, message in shown)
+            rows.append((each.id, said))
+    return Shown(tuple(rows), since, summed)
+
+
+def shrinks(each: Entry) -> bool:
+    """Whether an entry makes smaller what a model is shown of those before it."""
+    if each.type in ("compaction", "reset"):
+        return True
+    return each.type == "custom" and CLIPPED in each.raw and each.body.get("customType") == CLIPPED.decode()
 
 
 def told(each: Entry) -> Message | None:
@@ -215,14 +265,42 @@ def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
     return ()
 
 
-def _compacted(each: Entry, shown: list[tuple[str, Message]]) -> list[tuple[str, Message]]:
-    body = each.body
-    first = body.get("firstKeptEntryId")
-    at = next((index for index, (id_, _) in enumerate(shown) if id_ == first), len(shown))
-    found = [mark for _, message in shown[:at] for mark in taint.of(message.meta)]
+def _compacted(id_: str, body: Mapping[str, Any], rows: list[tuple[str, Message]]) -> list[tuple[str, Message]]:
+    at, also = _first(rows, body), body.get("alsoKeptEntryIds")
+    found = [mark for _, message in rows[:at] for mark in taint.of(message.meta)]
     marks = taint.stored((*taint.of(body), *found))
     summary = User((Text(str(body.get("summary", ""))),), _when(body), marks)
-    return [(each.id, summary), *shown[at:]]
+    kept = [row for row in rows[:at] if row[0] in also] if isinstance(also, list) and also else []
+    return [(id_, summary), *_clipped([*kept, *rows[at:]], body.get("clipped"))]
+
+
+def _first(rows: Sequence[tuple[str, Message]], body: Mapping[str, Any]) -> int:
+    """Where that begins which an entry keeps."""
+    first = body.get("firstKeptEntryId")
+    return next((index for index, (known, _) in enumerate(rows) if known == first), len(rows))
+
+
+def _clipped(rows: list[tuple[str, Message]], spans: Any) -> list[tuple[str, Message]]:
+    """`rows` with shorter results of tools: up to and with the entry that each of `spans` names."""
+    places = {id_: at for at, (id_, _) in enumerate(rows)}
+    start, out = 0, list(rows)
+    for span in spans if isinstance(spans, list) else ():
+        match span:
+            case [str(last), int(most)] if last in places:
+                end = places[last] + 1
+                out[start:end] = [(id_, _shorter(message, most)) for id_, message in out[start:end]]
+                start = max(start, end)
+            case _:
+                continue
+    return out
+
+
+def _shorter(message: Message, most: int) -> Message:
+    if not isinstance(message, ToolResult) or chars(message) <= most + NOTE:
+        return message
+    pictures = sum(isinstance(part, Image) for part in message.content)
+    gone = f"\n[{pictures} pictures left out here]" if pictures else ""
+    return replace(message, content=(Text(clip(message.text, most)[0] + gone),))
 
 
 def _marks(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from garra.core.blots import NONE, Blots
 from garra.core.errors import NotFound
 from garra.core.ids import SessionId
 from garra.core.messages import Message, ToolCall
-from garra.core.transcript import Entry, Loaded
+from garra.core.transcript import Entry, Loaded, Shown
 from garra.io.store.lines import Lines
 from garra.sdk.ports import Clock
 
@@ -64,6 +64,8 @@ class Transcript:
         self._told: list[Message] | None = None
         self._entries_cache: tuple[Entry, ...] | None = None
         self._messages_cache: tuple[Message, ...] | None = None
+        self.since = 0
+        """When what a model is shown was last made smaller, as far as `messages` was read; 0 for never."""
 
     def entries(self) -> tuple[Entry, ...]:
         """The active branch from its root to its leaf."""
@@ -75,9 +77,14 @@ class Transcript:
         """What a model is shown of the active branch."""
         if self._messages_cache is None:
             if self._told is None:
-                self._told = list(transcript.visible(self._way()))
+                found = transcript.shown(self._way())
+                self._told, self.since = [message for _, message in found.rows], found.since
             self._messages_cache = tuple(self._told)
         return self._messages_cache
+
+    def shown(self) -> Shown:
+        """The same with the ids of the entries; costs work for each of them."""
+        return transcript.shown(self._way())
 
     def every(self) -> tuple[Entry, ...]:
         """All entries in the order they were written, abandoned branches too."""
@@ -162,7 +169,7 @@ class Transcript:
             self._spoken += entry.type == "message"
         else:
             self._branch = None
-        if not straight or entry.type == "compaction":
+        if not straight or transcript.shrinks(entry):
             self._told = None
         elif self._told is not None and (said := message or transcript.told(entry)) is not None:
             self._told.append(said)
