@@ -129,28 +129,15 @@ def test_of_names_the_model_once() -> None:
     assert (once.provider, once.model) == ("p", "m/x")
 
 
-@pytest.mark.parametrize("kind", [K.CUT, K.NETWORK, K.SERVER, K.OVERLOADED, K.EMPTY])
-def test_passing_faults_get_two_more_tries_each_later(kind: FailureKind) -> None:
-    assert failures.again(Failure(kind, ""), 1, shown=False) == 250
-    assert failures.again(Failure(kind, ""), 2, shown=False) == 500
-    assert failures.again(Failure(kind, ""), 3, shown=False) is None
-    assert failures.again(Failure(kind, ""), 1, shown=True) is None
-
-
-@pytest.mark.parametrize("kind", [K.AUTH, K.BILLING, K.NOT_FOUND, K.REFUSED, K.OVERFLOW, K.RATE_LIMIT, K.CANCELLED])
-def test_lasting_faults_do_not(kind: FailureKind) -> None:
-    assert failures.again(Failure(kind, ""), 1, shown=False) is None
-
-
-def test_a_long_wait_is_not_waited() -> None:
-    assert failures.again(Failure(K.OVERLOADED, "", retry_after_ms=1_000), 1, shown=False) == 1_000
-    assert failures.again(Failure(K.OVERLOADED, "", retry_after_ms=60_000), 1, shown=False) is None
-
-
-def test_a_rate_limit_is_waited_for_where_the_server_says_how_long() -> None:
-    assert failures.again(Failure(K.RATE_LIMIT, "", retry_after_ms=1_000), 1, shown=False) == 1_000
-    assert failures.again(Failure(K.RATE_LIMIT, "", retry_after_ms=1_000), 2, shown=False) is None
-    assert failures.again(Failure(K.RATE_LIMIT, "", retry_after_ms=30_000), 1, shown=False) is None
+def test_a_line_is_given_the_time() -> None:
+    asked = Failure(K.RATE_LIMIT, "too many requests; try again later or choose another model", retry_after_ms=29_500)
+    assert failures.timed(asked).message == "too many requests; try again in 30 s or choose another model"
+    assert failures.timed(Failure(K.SERVER, "it broke", retry_after_ms=600_000)).message == (
+        "it broke (try again in 10 min)"
+    )
+    for known in (Failure(K.SERVER, "it broke"), Failure(K.SERVER, "again in 3 s", retry_after_ms=1)):
+        assert failures.timed(known) == known
+    assert failures.span(5 * 3_600_000) == "5 h"
 
 
 def test_the_line_says_when_to_try_again() -> None:

@@ -28,6 +28,7 @@ from garra.domains.exec.supervisor import Consent, Supervisor
 from garra.domains.models.call import Ports as ModelPorts
 from garra.domains.models.detect import Scout
 from garra.domains.models.fetch import Fetcher
+from garra.domains.models.logins import Logins
 from garra.domains.models.registry import Models
 from garra.domains.models.weights import LocalWeights
 from garra.domains.plugins.registry import Registry
@@ -197,6 +198,7 @@ class _Building:
         providers = await asyncio.to_thread(brought.providers, self.plugins)
         ports = ModelPorts(
             self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock, self.discretion.now, self.purse.spent,
+            Logins(self.db, self.clock, self.paths.agents),
         )  # fmt: skip
         self.models = Models(lambda: live.config, ports, providers)
         self.reviewer = Reviewer(self.models, lambda: live.config, self.clock)

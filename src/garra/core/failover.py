@@ -32,8 +32,9 @@ FINAL: Final = frozenset(
 )
 PASSING: Final = frozenset({_Kind.CUT, _Kind.NETWORK, _Kind.SERVER, _Kind.OVERLOADED, _Kind.EMPTY})
 """Faults that pass by themselves: the same call may be made again."""
-_CAPPED: Final = frozenset({_Kind.RATE_LIMIT, _Kind.OVERLOADED})
-_OF_LOGIN: Final = frozenset({_Kind.AUTH, _Kind.BILLING, _Kind.NO_KEY, *_CAPPED})
+LIMITS: Final = frozenset({_Kind.RATE_LIMIT, _Kind.OVERLOADED})
+"""Faults after which it is known when another try makes sense."""
+_OF_LOGIN: Final = frozenset({_Kind.AUTH, _Kind.BILLING, _Kind.NO_KEY, *LIMITS})
 
 
 @frozen
@@ -126,17 +127,16 @@ Effect = Again | NextProfile | NextModel | Suspend | Stop | Go
 
 
 def step(state: State, event: Event) -> tuple[State, Effect]:
-    match event:
-        case Moved(profiles):
-            return replace(state, profiles=profiles, tries=0, rotations=0), Go()
-        case Failed(failure, creates, free_ms):
-            if failure.kind in FINAL:
-                return state, Stop()
-            wait = None if creates else _again(state, failure)
-            if wait is not None:
-                asked = failure.retry_after_ms is not None or failure.kind is _Kind.NETWORK
-                return replace(state, tries=state.tries + 1), Again(wait, "transport" if asked else "operation")
-            return _onward(state, failure, free_ms)
+    if isinstance(event, Moved):
+        return replace(state, profiles=event.profiles, tries=0, rotations=0), Go()
+    failure = event.failure
+    if failure.kind in FINAL:
+        return state, Stop()
+    wait = None if event.creates else _again(state, failure)
+    if wait is None:
+        return _onward(state, failure, event.free_ms)
+    asked = failure.retry_after_ms is not None or failure.kind is _Kind.NETWORK
+    return replace(state, tries=state.tries + 1), Again(wait, "transport" if asked else "operation")
 
 
 def _again(state: State, failure: Failure) -> int | None:
@@ -154,7 +154,7 @@ def _again(state: State, failure: Failure) -> int | None:
 
 def _onward(state: State, failure: Failure, free_ms: int | None) -> tuple[State, Effect]:
     kind = failure.kind
-    capped = kind in _CAPPED
+    capped = kind in LIMITS
     turns = kind in _OF_LOGIN or (kind is _Kind.TIMEOUT and not state.models)
     spent = capped and state.models > 0 and state.rotations >= state.cap
     if state.profiles and turns and not spent:

@@ -124,10 +124,6 @@ _ADVICE: Mapping[FailureKind, str] = {
 }
 
 _KEYS = r"\b(sk|pk|rk|gsk|xai|key)[-_][A-Za-z0-9_\-*.]{6,}|AIza[\w-]{10,}|\bBearer\s+\S+"
-AGAIN = 2
-"""So often a call that failed is tried again at once; what comes then is another model, or a word to the person."""
-
-_SOON = frozenset({_Kind.CUT, _Kind.NETWORK, _Kind.SERVER, _Kind.OVERLOADED, _Kind.EMPTY})
 
 
 def refused(status: int, body: str, headers: Mapping[str, str] | None = None) -> Failure:
@@ -170,18 +166,24 @@ def line(kind: FailureKind, said: str = "", status: int | None = None, wait_ms: 
     return f"{advice} ({detail})" if detail else advice
 
 
-def again(failure: Failure, attempt: int, *, shown: bool) -> int | None:
-    """Milliseconds to wait before call number `attempt` + 1, or None when it should not be made.
+def timed(failure: Failure) -> Failure:
+    """The same failure with the time at which another try makes sense in its line, where that is known."""
+    wait = failure.retry_after_ms
+    if not wait or re.search(r"\bin \d", failure.message):
+        return failure
+    words = f"in {span(wait)}"
+    if "again later" in failure.message:
+        return replace(failure, message=failure.message.replace("again later", f"again {words}", 1))
+    return replace(failure, message=f"{failure.message} (try again {words})")
 
-    Twice, for faults that pass by themselves (a rate limit once, and only where the server says when), and only while
-    nothing of the answer was shown. `attempt` counts from 1.
-    """
-    limited = failure.kind is _Kind.RATE_LIMIT and failure.retry_after_ms is not None
-    most = AGAIN if failure.kind in _SOON else int(limited)
-    if attempt > most or shown:
-        return None
-    wait = failure.retry_after_ms if failure.retry_after_ms is not None else 250 << (attempt - 1)
-    return wait if wait <= 2_000 else None
+
+def span(wait_ms: int) -> str:
+    """A wait in words: 30 s, 5 min, 2 h."""
+    seconds = max(1, math.ceil(wait_ms / 1_000))
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{math.ceil(minutes / 60)} h"
 
 
 def spoken(body: str) -> tuple[str, str]:

@@ -2,7 +2,7 @@
 
     {"version": 1,
      "profiles": {"openai:work": {"type": "api_key", "provider": "openai", "key": "…"},
-                  "x:a@b.c": {"type": "oauth", "provider": "x", "access": "…", "refresh": "…", "expires": 1799000000000},
+                  "x:a@b.c": {"type": "oauth", "provider": "x", "access": "…", "refresh": "…", "expires": 1799e9},
                   "anthropic:t": {"type": "token", "provider": "anthropic", "token": "…"}},
      "order": {"openai": ["openai:work"]},
      "usageStats": {"openai:work": {"lastUsed": 1790000000000}}}

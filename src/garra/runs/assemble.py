@@ -26,6 +26,7 @@ from garra.core.value import frozen
 from garra.domains.context import prompt, stamps
 from garra.domains.context.workspace import Workspace
 from garra.domains.exec.supervisor import Behalf, Supervisor
+from garra.domains.models.call import Way
 from garra.domains.models.registry import Models
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
@@ -141,7 +142,8 @@ class Assembler:
                     thinking=thinking if model.reasoning else "off",
                     session=run.session_id,
                     payer=payer,
-                )
+                ),
+                Way(run.trace.add, run.trace.behind, run.agent_id),
             )
 
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
@@ -149,7 +151,10 @@ class Assembler:
         tools = self._tools(watch, told, lambda: scope_of(run, asked[0])) if told else Tools()
         quiet: Quiet = "group" if turn.silent or (turn.place and turn.place.group) else "never"
         bound = bounds.limits(config, run.agent_id), bounds.guard(config, run.agent_id)
-        return Setup(transcript, models, ask, tools, limit, quiet, *bound)
+        return Setup(
+            transcript, models, ask, tools, limit, quiet, *bound,
+            resting=lambda model: parts.models.resting(model, run.agent_id),
+        )  # fmt: skip
 
     async def _stable(self, run: Run, place: _Place, model: Model, specs: tuple[ToolSpec, ...]) -> prompt.Stable:
         """What of the prompt stays from turn to turn."""

@@ -1,14 +1,16 @@
-"""The models a call may go to, in order: the next is asked when one fails before it said anything.
+"""The models a call may go to, in order: the next is asked when one fails.
 
-Whatever was shown to a person is never taken back: once a word, a thought or a call has come, a failure is final.
-What never moves on: a stop by the user, and a history that does not fit (another model would not shorten it).
+Whatever was shown to a person stays: the next model goes on behind it. What never moves on: a stop by the user, a
+history that does not fit (another model would not shorten it), content that a provider refuses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from garra.core.errors import Failure, FailureKind
+from garra.core import failover, failures, resuming
+from garra.core.errors import Failure
 from garra.core.events import Done, Failed, StreamEvent
 from garra.core.messages import Assistant
 from garra.core.value import frozen
@@ -16,21 +18,32 @@ from garra.sdk.model import EventStream, Model
 from garra.sdk.ports import Spawn
 from garra.sdk.stream import Stream
 
-FINAL = frozenset({FailureKind.CANCELLED, FailureKind.OVERFLOW})
+_STRIDE = 100
+"""How many calls one model makes at the most; the parts of the next are numbered behind them."""
 
-Start = Callable[[Model], EventStream]
+
+@frozen
+class Leg:
+    """How one model is asked: behind which words that were shown, and before how many other models."""
+
+    said: str = ""
+    behind: int = 0
+
+
+Start = Callable[[Model, Leg], EventStream]
 
 
 @frozen
 class Ports:
     """`start` starts one call; `chose` is told of each model before it is asked, `note` how that went where there was
-    a choice (provider, model, `success` or the failure's kind).
+    a choice (provider, model, `success` or the failure's kind). `resting`: this model is better asked last.
     """
 
     start: Start
     spawn: Spawn
     chose: Callable[[Model], None]
     note: Callable[[str, str, str], None]
+    resting: Callable[[Model], bool] = lambda _: False
 
 
 class Chain:
@@ -39,34 +52,35 @@ class Chain:
     def __init__(self, models: Sequence[Model], ports: Ports) -> None:
         self._models = tuple(models)
         self._ports = ports
-        self._failed: list[str] = []
+        self._failed: list[Failure] = []
 
     def stream(self, now_ms: int) -> EventStream:
         """One answer from the first model that gives one."""
         first = self._models[0]
         if len(self._models) == 1:
             self._ports.chose(first)
-            return self._ports.start(first)
+            return self._ports.start(first, Leg())
         blank = Assistant((), now_ms, api=first.api, provider=first.provider, model=first.id)
         whole = _Whole(blank)
         whole.start(self._ports.spawn, lambda: self._walk(whole), "model call")
         return whole
 
     async def _walk(self, whole: _Whole) -> None:
-        last = len(self._models) - 1
-        for at, model in enumerate(self._models):
+        models = sorted(self._models, key=self._ports.resting)
+        state = failover.State(models=len(models) - 1, most=0)
+        for model in models:
             self._ports.chose(model)
-            inner = whole.inner = self._ports.start(model)
+            inner = whole.inner = self._ports.start(model, Leg(whole.said, state.models))
             failed = await self._forward(inner, whole)
+            self._ports.note(model.provider, model.id, "success" if failed is None else failed.failure.kind.value)
             if failed is None:
-                self._ports.note(model.provider, model.id, "success")
                 return
-            kind = failed.failure.kind.value
-            self._ports.note(model.provider, model.id, kind)
-            self._failed.append(f"{model.ref} ({kind})")
-            if at == last or whole.spoke or failed.failure.kind in FINAL:
-                whole.push(self._named(failed))
+            self._failed.append(replace(failed.failure, provider=model.provider, model=model.id))
+            state, effect = failover.step(state, failover.Failed(failed.failure))
+            if not isinstance(effect, failover.NextModel):
+                whole.push(self._summed(failed))
                 return
+            whole.cut()
 
     async def _forward(self, inner: EventStream, whole: _Whole) -> Failed | None:
         async for event in inner:
@@ -75,15 +89,19 @@ class Chain:
             whole.push(event)
         return None
 
-    def _named(self, failed: Failed) -> Failed:
-        """The last failure; when several models failed, its line names them all."""
+    def _summed(self, failed: Failed) -> Failed:
+        """The last failure; when several models failed, its line names them all, and who is free first."""
         if len(self._failed) < 2:
             return failed
-        tried = ", ".join(self._failed)
-        old = failed.failure
-        line = f"{old.message} Every model failed: {tried}."
-        failure = Failure(old.kind, line, old.status, old.retry_after_ms, old.provider, old.model)
-        return Failed(failed.message, failure)
+        tried = ", ".join(f"{each.provider}/{each.model} ({each.kind.value})" for each in self._failed)
+        free = [each for each in self._failed if each.retry_after_ms and each.kind in failover.LIMITS]
+        soonest = min(free, key=lambda each: each.retry_after_ms or 0, default=None)
+        old, line = failed.failure, f"{failed.failure.message} Every model failed: {tried}."
+        if soonest is None:
+            return replace(failed, failure=replace(old, message=line))
+        wait = soonest.retry_after_ms or 0
+        line += f" Retry in {failures.span(wait)} ({soonest.provider}/{soonest.model})."
+        return replace(failed, failure=replace(old, message=line, retry_after_ms=wait))
 
 
 class _Whole(Stream):
@@ -92,11 +110,18 @@ class _Whole(Stream):
     def __init__(self, blank: Assistant) -> None:
         super().__init__(blank)
         self.inner: EventStream | None = None
-        self.spoke = False
+        self.said = ""
+        self._legs = 0
+
+    def cut(self) -> None:
+        """What was shown so far stays; who comes next goes on behind it."""
+        self._legs += _STRIDE
+        self.said = resuming.shown(self.draft.parts())
 
     def push(self, event: StreamEvent) -> None:
-        self.spoke = self.spoke or not isinstance(event, Done | Failed)
-        super().push(event)
+        if isinstance(event, Done | Failed):
+            event = resuming.whole(event, self.said)
+        super().push(resuming.moved(event, self._legs))
 
     def abort(self) -> None:
         if self.inner is not None:

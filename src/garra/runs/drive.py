@@ -9,7 +9,7 @@ from typing import Protocol
 
 from garra.agent import loop
 from garra.agent.calls import Tools
-from garra.core import repeats, reply, taint, turnlimits
+from garra.core import repeats, reply, resuming, taint, turnlimits
 from garra.core.errors import Failure, FailureKind
 from garra.core.events import (
     AgentEnded,
@@ -25,7 +25,7 @@ from garra.core.events import (
 from garra.core.messages import Assistant, Message, Text, User
 from garra.core.transcript import Entry
 from garra.core.value import frozen
-from garra.runs.chain import Chain, Ports
+from garra.runs.chain import Chain, Leg, Ports
 from garra.runs.lane import Lane
 from garra.runs.purse import NO_PURSE, Purse
 from garra.runs.run import Run
@@ -45,7 +45,9 @@ class Transcript(Protocol):
 
 @frozen
 class Setup:
-    """What one run works with. `ask` starts one call to one model with a history; `limit_s` 0 means no limit."""
+    """What one run works with. `ask` starts one call to one model with a history; `limit_s` 0 means no limit.
+    `resting`: this model is better asked last.
+    """
 
     transcript: Transcript
     models: tuple[Model, ...]
@@ -55,6 +57,7 @@ class Setup:
     quiet: reply.Quiet = "never"
     limits: turnlimits.Limits = turnlimits.Limits()
     guard: repeats.Settings = repeats.USUAL
+    resting: Callable[[Model], bool] = lambda _: False
 
 
 @frozen
@@ -123,9 +126,14 @@ class _Drive:
 
     def _stream(self, messages: Messages) -> EventStream:
         setup, driver = self._setup, self._driver
-        ports = Ports(lambda model: setup.ask(model, messages), driver.spawn, self._choose, self._run.trace.note)
-        chain = Chain(setup.models, ports)
-        return chain.stream(driver.clock.now_ms())
+        now = driver.clock.now_ms()
+
+        def start(model: Model, leg: Leg) -> EventStream:
+            self._run.trace.behind = leg.behind
+            return setup.ask(model, resuming.continued(messages, leg.said, now))
+
+        ports = Ports(start, driver.spawn, self._choose, self._run.trace.note, setup.resting)
+        return Chain(setup.models, ports).stream(now)
 
     def _choose(self, model: Model) -> None:
         trace = self._run.trace

@@ -99,7 +99,16 @@ def receipt(run: Run) -> dict[str, Any]:
 
 def _trace(run: Run, runner: str) -> dict[str, Any]:
     attempts = [
-        {"provider": attempt.provider, "model": attempt.model, "result": attempt.result, "stage": "assistant"}
+        {
+            "provider": attempt.provider,
+            "model": attempt.model,
+            "result": attempt.result,
+            "stage": "assistant",
+            "profile": attempt.profile or None,
+            "level": attempt.level,
+            **({"reason": attempt.reason, "status": attempt.status} if attempt.reason else {}),
+            **({"waitMs": attempt.wait_ms} if attempt.wait_ms else {}),
+        }
         for attempt in run.trace.attempts
     ]
     return {

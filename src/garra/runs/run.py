@@ -11,6 +11,7 @@ from typing import Any, Literal
 from garra.agent.cancel import Cancel
 from garra.core import lanes, taint
 from garra.core.events import RunEnded
+from garra.core.failover import Attempt as Attempt
 from garra.core.groups import Place
 from garra.core.ids import AgentId, RunId, SessionId, SessionKey
 from garra.core.messages import Assistant, Image, Text, Usage, User
@@ -61,15 +62,6 @@ class Turn:
     inherited: tuple[str, ...] | None = None
 
 
-@frozen
-class Attempt:
-    """One model asked during a run, for the execution trace. `result` is `success` or the failure's kind."""
-
-    provider: str
-    model: str
-    result: str
-
-
 @dataclass(slots=True)
 class Trace:
     """What a run's report tells beside its words."""
@@ -85,12 +77,24 @@ class Trace:
     context_window: int = 0
     prompt: Callable[[], Mapping[str, Any]] = dict
     workdir: str = ""
+    behind: int = 0
+    """How many models could answer instead of the one that is asked."""
+
+    def add(self, attempt: Attempt) -> None:
+        """One attempt; answers that one login gave in a row are one."""
+        last = self.attempts[-1] if self.attempts else None
+        if last is None or attempt.result != "success" or _who(last) != _who(attempt):
+            self.attempts.append(attempt)
 
     def note(self, provider: str, model: str, result: str) -> None:
-        """One attempt a model, however many answers it gave in a row."""
-        attempt = Attempt(provider, model, result)
-        if not self.attempts or self.attempts[-1] != attempt:
-            self.attempts.append(attempt)
+        """How it went with a model, where nobody told of its attempts."""
+        last = self.attempts[-1] if self.attempts else None
+        if last is None or (last.provider, last.model, last.result) != (provider, model, result):
+            self.attempts.append(Attempt(provider, model, result))
+
+
+def _who(attempt: Attempt) -> tuple[str, str, str, str]:
+    return attempt.provider, attempt.model, attempt.profile, attempt.result
 
 
 class Run:

@@ -61,7 +61,7 @@ class Provider:
     """One provider. `default` is the model taken when nobody chose one; empty: ask the server what it has.
 
     `auth` optional means that a server of one's own usually wants no key. `probe` is asked at first run whether such
-    a server is running.
+    a server is running. `aggregator`: it hands calls on to many others, so that a limit of one is no reason to rest.
     """
 
     id: str
@@ -79,6 +79,7 @@ class Provider:
     compat: Mapping[str, Any] = field(default_factory=dict)
     models: tuple[Offer, ...] = ()
     audio: Audio | None = None
+    aggregator: bool = False
 
 
 def parse(text: str, where: str) -> Provider:
@@ -101,6 +102,7 @@ def parse(text: str, where: str) -> Provider:
             compat=dict(body.get("compat", {})),
             models=tuple(_offer(model) for model in body.get("model", ())),
             audio=Audio(**body["audio"]) if "audio" in body else None,
+            aggregator=bool(body.get("aggregator", False)),
         )
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{where}: not TOML: {error}") from None

@@ -13,6 +13,7 @@ from garra.config.paths import resolve
 from garra.core.errors import FailureKind, RunFailed
 from garra.core.events import CallDelta, Done, Failed, TextDelta
 from garra.core.messages import Assistant, Image, Text, Thinking, User
+from garra.core.resuming import NOTE
 from garra.core.secret import Secret
 from garra.io.env import Environment
 from garra.sdk.model import EventStream
@@ -142,9 +143,12 @@ async def test_a_call_that_breaks_off_is_asked_for_again_and_never_seen(at: Desk
 async def test_nothing_is_said_twice(at: Desk) -> None:
     at.server.then(Cut("half a "), Say("whole"))
     found = [event async for event in at.models.stream(at.request("fake/m"))]
-    assert [event.delta for event in found if isinstance(event, TextDelta)] == ["half ", "a "]
-    assert isinstance(found[-1], Failed)
-    assert len(at.server.requests) == 1
+    assert [event.delta for event in found if isinstance(event, TextDelta)] == ["half ", "a ", "whole"]
+    assert isinstance(found[-1], Done)
+    assert found[-1].message.text == "half a whole"
+    said = [message["content"] for message in at.server.requests[1].body["messages"]]
+    assert said[-2:] == ["half a ", NOTE]
+    assert len(at.server.requests) == 2
 
 
 @pytest.mark.parametrize(

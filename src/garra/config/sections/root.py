@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from garra.config.sections.agents import Agents
+from garra.config.sections.auth import Auth
 from garra.config.sections.budget import Budget
 from garra.config.sections.channels import Channel
 from garra.config.sections.fields import OpenSection, SecretText, Section, part
@@ -56,7 +57,7 @@ class Config(Section):
     wizard: dict[str, Any] = Field(default_factory=dict)
     env: EnvSettings = part(EnvSettings)
     secrets: dict[str, Any] = Field(default_factory=dict)
-    auth: dict[str, Any] = Field(default_factory=dict)
+    auth: Auth = part(Auth)
     logging: Logging = part(Logging)
     gateway: Gateway = part(Gateway)
     agents: Agents = part(Agents)

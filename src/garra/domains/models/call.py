@@ -1,20 +1,27 @@
-"""One call to a model: its key, its second try, its patience and its price."""
+"""One call to a model: by which login, its second tries, its patience and its price."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Final
 
-from garra.core import failures
+from garra.core import failover, failures, resuming
 from garra.core.blots import NONE, Blots
-from garra.core.errors import RunFailed
-from garra.core.events import CallDelta, Done, Failed
+from garra.core.cooldowns import Fault
+from garra.core.errors import Failure, RunFailed
+from garra.core.events import CallDelta, Done, Failed, StreamEvent
+from garra.core.failover import Again, Attempt, Level, NextProfile, State, Suspend
+from garra.core.failures import timed
 from garra.core.messages import Assistant, Usage
+from garra.core.profiles import Profile
 from garra.core.value import frozen
 from garra.domains.models import keys
 from garra.domains.models.catalog import Entry
 from garra.domains.models.discreet import Discreet
+from garra.domains.models.logins import Logins
 from garra.domains.models.mending import mended
+from garra.domains.models.profiles import Asked, Fresh, Line, Profiles
 from garra.sdk.model import Api, Cost, ModelRequest
 from garra.sdk.ports import Clock, Spawn
 from garra.sdk.stream import Stream
@@ -33,7 +40,7 @@ def _uncounted(_request: ModelRequest, _answer: Assistant, _priced: bool) -> Non
 class Ports:
     """What the registry is handed: where families come from, the environment, time, tasks, and what is kept secret.
     `spent` hears of each call that used something: its request, its answer as far as it came, and whether the model's
-    price is known.
+    price is known. `logins` are those that are kept, `fresh` renews one that ends.
     """
 
     apis: Callable[[str], Api]
@@ -42,51 +49,124 @@ class Ports:
     clock: Clock
     blots: Callable[[], Blots] = lambda: NONE
     spent: Callable[[ModelRequest, Assistant, bool], None] = _uncounted
+    logins: Logins | None = None
+    fresh: Fresh | None = None
+
+
+@frozen
+class Way:
+    """How a call stands among others. `note` hears of each attempt; `behind` counts the models that could answer
+    instead; `agent` and `prefer` are whose logins are used, and which one a person chose.
+    """
+
+    note: Callable[[Attempt], None] = lambda _: None
+    behind: int = 0
+    agent: str = ""
+    prefer: str = ""
+
+
+PLAIN: Final = Way()
 
 
 class Call:
-    """One call with what belongs to it."""
+    """One call with what belongs to it: the same call again, and the provider's other logins."""
 
-    def __init__(self, api: Api, ports: Ports, entry: Entry | None, stream: Stream) -> None:
-        self._api = api
-        self._ports = ports
-        self._entry = entry
-        self._stream = stream
+    def __init__(
+        self, api: Api, ports: Ports, profiles: Profiles, *, entry: Entry, stream: Stream, way: Way, state: State
+    ) -> None:
+        self._api, self._ports, self._profiles = api, ports, profiles
+        self._entry, self._stream, self._way, self._state = entry, stream, way, state
+        self._calls = 0
+        self._said = ""
+        self._level: Level = "first"
+        self._waited = 0
 
     async def run(self, request: ModelRequest) -> None:
-        """Fill the stream. Raises RunFailed where there is no key."""
+        """Fill the stream. Raises RunFailed where there is no key, or every login rests."""
+        way, model = self._way, request.model
+        asked = Asked(
+            self._entry, model.id, self._ports.env(), request.session, way.agent, way.prefer, patient=not way.behind
+        )
         try:
-            await self._tried(request)
+            line = await self._profiles.line(asked)
+            try:
+                await self._tried(self._readied(request), asked, line)
+            finally:
+                if line.probe:
+                    self._profiles.left(self._entry)
         except RunFailed as failed:
-            failure = replace(failed.failure, provider=request.model.provider, model=request.model.id)
-            raise RunFailed(failure) from None
+            self._level = "session" if failed.failure.retry_after_ms else self._level
+            self._tell(request, "", failed.failure)
+            raise RunFailed(timed(failures.of(failed.failure, model.provider, model.id))) from None
 
-    async def _tried(self, request: ModelRequest) -> None:
-        attempt = 0
+    async def _tried(self, request: ModelRequest, asked: Asked, line: Line) -> None:
+        state, at, first = replace(self._state, profiles=len(line.profiles) - 1), 0, request
         while True:
-            attempt += 1
-            failed = await self._once(self._readied(request))
-            if failed is None:
+            profile, began = line.profiles[at], self._ports.clock.now_ms()
+            failed = await self._once(request, profile)
+            failure = failed.failure if failed is not None else None
+            self._tell(request, profile.id, failure)
+            if failed is None or failure is None:
+                self._profiles.report(asked, line, profile, None)
                 return
-            shown = bool(self._stream.draft.parts())
-            repaired = mended(request, failed.failure) if attempt == 1 and not shown else None
-            wait = 0 if repaired is not None else failures.again(failed.failure, attempt, shown=shown)
-            if wait is None:
-                self._stream.push(failed)
-                return
-            request = repaired or request
-            await self._ports.clock.sleep(wait / 1_000)
+            now = self._ports.clock.now_ms()
+            self._profiles.report(asked, line, profile, Fault(request.model.id, failure, began, now))
+            repaired = mended(first, failure) if not self._calls and first is request else None
+            if repaired is not None:
+                first = request = repaired
+                self._calls, self._level, self._waited = self._calls + 1, "operation", 0
+                continue
+            free = self._profiles.free_ms(asked, line)
+            state, effect = failover.step(state, failover.Failed(failure, free_ms=free))
+            match effect:
+                case Again(wait, level):
+                    self._level, self._waited = level, wait
+                    await self._ports.clock.sleep(wait / 1_000)
+                case NextProfile():
+                    at, self._level, self._waited = at + 1, "profile", 0
+                case _:
+                    self._push(self._ended(failed, effect, free))
+                    return
+            self._calls += 1
+            self._said = resuming.shown(self._stream.draft.parts())
+            if self._said:
+                messages = resuming.continued(first.messages, self._said, began)
+                request = replace(first, messages=messages, session="")
 
-    async def _once(self, request: ModelRequest) -> Failed | None:
+    def _ended(self, failed: Failed, effect: failover.Effect, free: int | None) -> Failed:
+        """The failure as it is told; it says when another try makes sense, where that is known."""
+        failure = failed.failure
+        if failure.kind not in failover.LIMITS or free is None:
+            return failed
+        failure = replace(failure, retry_after_ms=failure.retry_after_ms or free)
+        return replace(failed, failure=timed(failure) if isinstance(effect, Suspend) else failure)
+
+    def _push(self, event: StreamEvent) -> None:
+        if isinstance(event, Done | Failed):
+            event = resuming.whole(event, self._said)
+        self._stream.push(resuming.moved(event, self._calls))
+
+    def _tell(self, request: ModelRequest, profile: str, failure: Failure | None) -> None:
+        model = request.model
+        result = "success" if failure is None else failure.kind.value
+        status, reason = (None, "") if failure is None else (failure.status, failure.message)
+        self._way.note(Attempt(model.provider, model.id, result, profile, self._level, status, self._waited, reason))
+
+    async def _once(self, request: ModelRequest, profile: Profile) -> Failed | None:
         """One attempt; its failure is given back, everything else goes on to the listener.
 
-        Calls of tools go on when the answer is whole: nobody acts on a half one, and an answer that broke before any
-        word was shown can be asked for again.
+        Calls of tools go on when the answer is whole: nobody acts on a half one, and an answer that broke can be asked
+        for again.
         """
-        secret = keys.found(self._entry, self._ports.env()) if self._entry is not None else None
+        try:
+            secret = await self._profiles.secret(profile)
+        except RunFailed as failed:
+            model = request.model
+            blank = Assistant((), self._ports.clock.now_ms(), model.api, model.provider, model.id, stop="error")
+            return Failed(replace(blank, error=failed.failure.message), failed.failure)
         inner = self._api.stream(request, secret)
         calls: list[CallDelta] = []
-        out = Discreet(self._stream.push, self._ports.blots())
+        out = Discreet(self._push, self._ports.blots())
         try:
             async for event in inner:
                 match event:
@@ -117,8 +197,6 @@ class Call:
     def _readied(self, request: ModelRequest) -> ModelRequest:
         """With the headers and the patience that the owner set."""
         model, entry = request.model, self._entry
-        if entry is None:
-            return request
         secret = keys.headers(entry)
         if secret:
             request = replace(request, model=replace(model, headers={**model.headers, **secret}))

@@ -9,14 +9,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from garra.core.errors import Failure, FailureKind, GarraError, NotFound
+from garra.core.failover import State
 from garra.core.messages import Assistant
 from garra.core.thinking import levels
 from garra.core.value import frozen
 from garra.domains.models import catalog, keys
 from garra.domains.models.audio import Listening
-from garra.domains.models.call import Call, Ports
+from garra.domains.models.call import PLAIN, Call, Ports, Way
 from garra.domains.models.catalog import Entry
 from garra.domains.models.names import Names
+from garra.domains.models.profiles import Asked, Profiles
 from garra.sdk.model import EventStream, Model, ModelRequest, Warms
 from garra.sdk.provider import Provider
 from garra.sdk.stream import Stream
@@ -55,6 +57,7 @@ class Models:
         self._config = config
         self._ports = ports
         self._known = known
+        self.profiles = Profiles(config, ports.clock, ports.spawn, ports.logins, ports.fresh)
         self._entries: tuple[Config, dict[str, Entry]] | None = None
         self._windows: dict[str, int] = {}
         self.installed: frozenset[str] = frozenset()
@@ -120,6 +123,7 @@ class Models:
         listed = []
         for name, entry in self.entries().items():
             keyed = keys.has(entry, env) and (entry.provider.auth == "key" or entry.configured)
+            keyed = keyed or self.profiles.has(name)
             for model_id in entry.listed():
                 model = self._model(entry, model_id)
                 available = keyed or (name == "local" and model_id in self.installed)
@@ -128,7 +132,7 @@ class Models:
 
     async def key(self, provider: str) -> str | None:
         """The secret for one call, None where none is needed. Raises RunFailed (missing_key)."""
-        return keys.found(self._entry(provider), self._ports.env())
+        return (await self.profiles.credential(Asked(self._entry(provider), "", self._ports.env()))).secret
 
     def listening(self) -> Listening:
         """Who turns recordings into words."""
@@ -144,8 +148,9 @@ class Models:
             if isinstance(api, Warms):
                 await api.warm()
 
-    def stream(self, request: ModelRequest) -> EventStream:
-        """Start a call. One that fails before it showed anything is tried once more where that may help.
+    def stream(self, request: ModelRequest, way: Way = PLAIN) -> EventStream:
+        """Start a call. One that fails is made again where that may help, and by the provider's other logins; behind
+        what was shown already the next goes on.
 
         Raises ValueError when the family found under `request.model.api` is another one.
         """
@@ -159,15 +164,22 @@ class Models:
             return stream
         if api.family != model.api:
             raise ValueError(f"{model.ref} speaks {model.api}, but the family found there is {api.family}")
-        call = Call(api, self._ports, self._entry_or_none(model.provider), stream)
+        entry, cap = self._entry_of(model.provider), self._config().auth.cooldowns
+        state = State(models=way.behind, cap=cap.rate_limited_profile_rotations)
+        call = Call(api, self._ports, self.profiles, entry=entry, stream=stream, way=way, state=state)
         stream.start(self._ports.spawn, lambda: call.run(request), f"call {model.ref}")
         return stream
+
+    def resting(self, model: Model, agent: str = "") -> bool:
+        """Whether every login for a model rests, so that another is better asked first."""
+        return self.profiles.resting(self._entry_of(model.provider), model.id, self._ports.env(), agent)
 
     def _names(self) -> Names:
         return Names(self._config(), self.entries(), self._known)
 
-    def _entry_or_none(self, provider: str) -> Entry | None:
-        return self.entries().get(provider)
+    def _entry_of(self, provider: str) -> Entry:
+        """The provider of a model that was found; one that is gone since needs no key."""
+        return self.entries().get(provider) or Entry(Provider(provider, provider, "", auth="none"))
 
     def _entry(self, provider: str) -> Entry:
         return self._names().entry(provider)
