@@ -1,0 +1,71 @@
+"""What of a stored history a model is sent: the one place where messages are changed on their way to a request.
+
+    transcript -> engine (may choose, may add) -> pruning (old results in brief) -> runs/history (made valid, encoded)
+
+The transcript is never changed here. A view only changes at the moments that `core.pruning` names, so that a provider's
+prompt cache and the kept encoded history hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from typing import Final
+
+from garra.core.messages import Message
+from garra.core.pruning import Pruning, Report, Settings
+from garra.sdk.model import Model
+
+Messages = tuple[Message, ...]
+
+WINDOWS: Final = 4
+"""For how many sizes of windows a view is kept."""
+
+SLICE: Final = 500
+"""So many messages are looked at before others have their turn."""
+
+
+class View:
+    """One session's history as models are sent it. The same messages always give the same view."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._pruned: dict[int, Pruning] = {}
+        self._known = 0
+
+    def messages(self, messages: Messages, model: Model) -> Messages:
+        """`messages` for `model`; only what is new costs work."""
+        self._known = len(messages)
+        return self._of(model).view(messages)
+
+    async def prepare(self, messages: Messages, model: Model) -> Messages:
+        """The same, for a long history that is not known yet in slices: others have their turn in between."""
+        for end in range(self._known + SLICE, len(messages), SLICE):
+            self._of(model).on(messages[:end])
+            await asyncio.sleep(0)
+        return self.messages(messages, model)
+
+    def report(self, model: Model) -> Report:
+        """What is sent in brief to `model`, as far as was looked."""
+        found = self._pruned.get(model.context_window)
+        return found.report if found is not None else Report()
+
+    def _of(self, model: Model) -> Pruning:
+        found = self._pruned.pop(model.context_window, None) or Pruning(self._settings, model.context_window)
+        self._pruned[model.context_window] = found
+        if len(self._pruned) > WINDOWS:
+            self._pruned.pop(next(iter(self._pruned)))
+        return found
+
+
+class Views:
+    """The views of the open transcripts; one is forgotten with its transcript, and when its settings change."""
+
+    def __init__(self) -> None:
+        self._kept: weakref.WeakKeyDictionary[object, tuple[Settings, View]] = weakref.WeakKeyDictionary()
+
+    def of(self, transcript: object, settings: Settings) -> View:
+        found = self._kept.get(transcript)
+        if found is None or found[0] != settings:
+            found = self._kept[transcript] = (settings, View(settings))
+        return found[1]
