@@ -198,7 +198,7 @@ class _Building:
         providers = await asyncio.to_thread(brought.providers, self.plugins)
         ports = ModelPorts(
             self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock, self.discretion.now, self.purse.spent,
-            Logins(self.db, self.clock, self.paths.agents),
+            Logins(self.db, self.clock, self.paths.agents), learn=self.discretion.learn,
         )  # fmt: skip
         self.models = Models(lambda: live.config, ports, providers)
         self.reviewer = Reviewer(self.models, lambda: live.config, self.clock)

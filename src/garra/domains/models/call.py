@@ -40,7 +40,8 @@ def _uncounted(_request: ModelRequest, _answer: Assistant, _priced: bool) -> Non
 class Ports:
     """What the registry is handed: where families come from, the environment, time, tasks, and what is kept secret.
     `spent` hears of each call that used something: its request, its answer as far as it came, and whether the model's
-    price is known. `logins` are those that are kept, `fresh` renews one that ends.
+    price is known. `logins` are those that are kept, `fresh` renews one that ends, `learn`
+    hears of their secrets.
     """
 
     apis: Callable[[str], Api]
@@ -51,6 +52,7 @@ class Ports:
     spent: Callable[[ModelRequest, Assistant, bool], None] = _uncounted
     logins: Logins | None = None
     fresh: Fresh | None = None
+    learn: Callable[[str], None] = lambda _: None
 
 
 @frozen

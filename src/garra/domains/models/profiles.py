@@ -93,13 +93,14 @@ class _Pins:
 
 
 class Profiles:
-    """`logins` None: nothing is kept. `fresh` None: oauth logins are used until they end."""
+    """`logins` None: nothing is kept. `fresh` None: oauth logins are used until they end. `learn` hears of secrets."""
 
     def __init__(
         self, config: Callable[[], Config], clock: Clock, spawn: Spawn, logins: Logins | None = None,
-        fresh: Fresh | None = None,
+        fresh: Fresh | None = None, learn: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self._config, self._clock, self._spawn, self._fresh = config, clock, spawn, fresh
+        self._learn = learn
         self.logins = logins
         self._kept = NONE
         self._read_at: float | None = None
@@ -133,6 +134,7 @@ class Profiles:
         """What a call by this login takes, renewed where it has to be. Raises RunFailed (missing_key, auth)."""
         if self._fresh is not None and profiles.stale(profile, self._clock.now_ms()):
             profile = await self._fresh(profile)
+            self._learn(profile.secret.reveal())
             self._kept = replace(self._kept, profiles={**self._kept.profiles, (profile.agent, profile.id): profile})
         return profile.secret.reveal() if profile.secret else None
 
@@ -157,10 +159,12 @@ class Profiles:
     def _take(self, kept: Kept) -> None:
         for problem in set(kept.problems) - set(self._kept.problems):
             log.warning("%s", problem)
-        for owned, health in kept.health.items():
-            profile = kept.profiles.get(owned)
-            if profile is not None:
-                self._health.setdefault(_key(profile), health)
+        for owned, profile in kept.profiles.items():
+            if owned in kept.health:
+                self._health.setdefault(_key(profile), kept.health[owned])
+            for secret in (profile.secret, profile.refresh):
+                if secret:
+                    self._learn(secret.reveal())
         self._kept = kept
 
     async def _found(self, asked: Asked) -> Line:

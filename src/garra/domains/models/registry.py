@@ -57,7 +57,7 @@ class Models:
         self._config = config
         self._ports = ports
         self._known = known
-        self.profiles = Profiles(config, ports.clock, ports.spawn, ports.logins, ports.fresh)
+        self.profiles = Profiles(config, ports.clock, ports.spawn, ports.logins, ports.fresh, ports.learn)
         self._entries: tuple[Config, dict[str, Entry]] | None = None
         self._windows: dict[str, int] = {}
         self.installed: frozenset[str] = frozenset()
