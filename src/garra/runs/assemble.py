@@ -26,7 +26,6 @@ from garra.core.value import frozen
 from garra.domains.context import prompt, stamps
 from garra.domains.context.workspace import Workspace
 from garra.domains.exec.supervisor import Behalf, Supervisor
-from garra.domains.models.call import Way
 from garra.domains.models.registry import Models
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
@@ -38,7 +37,8 @@ from garra.io.files import atomic
 from garra.io.files.root import Root
 from garra.io.files.sealed import Sealed
 from garra.runs import bounds, execution, fences, ground, rights
-from garra.runs.drive import Messages, Setup
+from garra.runs.asking import Asking, Said
+from garra.runs.drive import Setup
 from garra.runs.errand import Errand, errand_of
 from garra.runs.execution import For
 from garra.runs.fences import Whom
@@ -47,8 +47,9 @@ from garra.runs.marks import Readings, Watch
 from garra.runs.news import News
 from garra.runs.purse import NO_PURSE, Purse
 from garra.runs.run import Run
+from garra.runs.view import Views, pruning
 from garra.sdk.family import Family
-from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
+from garra.sdk.model import Level, Model, ToolSpec
 from garra.sdk.ports import Clock, Files, Grants
 from garra.sdk.tool import Origin, ToolContext
 
@@ -94,6 +95,7 @@ class Assembler:
     _places: dict[tuple[str, str], _Place] = field(default_factory=dict)
     _histories: Histories = field(init=False)
     _readings: Readings = field(default_factory=Readings)
+    _views: Views = field(default_factory=Views)
     _zones: dict[str, tzinfo] = field(default_factory=dict)
     _seats: dict[str, Root] = field(default_factory=dict)
 
@@ -119,36 +121,18 @@ class Assembler:
         built = parts.prompts.build(stable, prompt.Turn(notes=notes) if notes else None, specs)
         run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
         transcript = await parts.sessions.transcript(turn.session_key)
+        view = self._views.of(transcript, pruning(config))
         history = self._histories.of(transcript, await self._zone(stable.time_zone))
-        await history.prepare(transcript.messages(), models[0])
-        view = self._readings.of(run, transcript, config.tools.taint.mode)
-        watch = Watch(run, view, parts.sessions, lambda: parts.live.config)
+        await history.prepare(await view.prepare(transcript.messages(), models[0]), models[0])
+        marks = self._readings.of(run, transcript, config.tools.taint.mode)
+        watch = Watch(run, marks, parts.sessions, lambda: parts.live.config)
         await watch.begin(session)
-        thinking = self._thinking(run, session, config)
-
-        blots, asked = parts.blots(), [models[0]]
-        system, tail = blots.text(built.system), blots.text(built.tail)
-        payer = parts.purse.payer(run)
-
-        def ask(model: Model, messages: Messages) -> EventStream:
-            asked[0] = model
-            return parts.models.stream(
-                ModelRequest(
-                    model,
-                    system,
-                    history.request(messages, model),
-                    offered[model.ref],
-                    tail=tail,
-                    thinking=thinking if model.reasoning else "off",
-                    session=run.session_id,
-                    payer=payer,
-                ),
-                Way(run.trace.add, run.trace.behind, run.agent_id),
-            )
-
+        blots = parts.blots()
+        said = Said(blots.text(built.system), blots.text(built.tail), offered, self._thinking(run, session, config))
+        ask = Asking(run, parts.models, said, history, view=view, payer=parts.purse.payer(run))
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
         told = {spec.name for specs in offered.values() for spec in specs}
-        tools = self._tools(watch, told, lambda: scope_of(run, asked[0])) if told else Tools()
+        tools = self._tools(watch, told, lambda: scope_of(run, ask.model or models[0])) if told else Tools()
         quiet: Quiet = "group" if turn.silent or (turn.place and turn.place.group) else "never"
         bound = bounds.limits(config, run.agent_id), bounds.guard(config, run.agent_id)
         return Setup(

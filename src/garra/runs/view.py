@@ -12,8 +12,9 @@ import asyncio
 import weakref
 from typing import Final
 
+from garra.config.sections import Config
 from garra.core.messages import Message
-from garra.core.pruning import Pruning, Report, Settings
+from garra.core.pruning import CLEARED, Pruning, Report, Settings
 from garra.sdk.model import Model
 
 Messages = tuple[Message, ...]
@@ -23,6 +24,19 @@ WINDOWS: Final = 4
 
 SLICE: Final = 500
 """So many messages are looked at before others have their turn."""
+
+
+def pruning(config: Config) -> Settings:
+    """What the configuration says of old results (`agents.defaults.contextPruning`)."""
+    said = config.agents.defaults.context_pruning
+    return Settings(
+        said.mode,
+        said.ttl,
+        clears=said.hard_clear.enabled,
+        placeholder=said.hard_clear.placeholder or CLEARED,
+        allow=said.tools.allow,
+        deny=said.tools.deny,
+    )
 
 
 class View:
@@ -40,6 +54,8 @@ class View:
 
     async def prepare(self, messages: Messages, model: Model) -> Messages:
         """The same, for a long history that is not known yet in slices: others have their turn in between."""
+        if self._settings.mode == "off":
+            return messages
         for end in range(self._known + SLICE, len(messages), SLICE):
             self._of(model).on(messages[:end])
             await asyncio.sleep(0)

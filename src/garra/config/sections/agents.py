@@ -1,5 +1,6 @@
 """`agents`: what all agents do by default, and the agents."""
 
+import re
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -8,6 +9,7 @@ from pydantic import BeforeValidator, Field
 from garra.config.sections.fields import Closed, OpenSection, Section, part
 from garra.config.sections.sandbox import Sandbox
 from garra.config.sections.tools import Tools
+from garra.core import sizes
 from garra.core.thinking import Setting
 
 MAIN = "main"
@@ -40,15 +42,67 @@ class ModelPolicy(Section):
     allow: tuple[str, ...] = ()
 
 
-class Compaction(OpenSection):
-    """When and how an old conversation is summed up. Sizes are in tokens."""
+Size = Annotated[int, BeforeValidator(sizes.count)]
 
+
+class MemoryFlush(OpenSection):
+    """The silent turn in which an agent saves what should outlast a summary. Sizes in tokens, and bytes (`2mb`)."""
+
+    enabled: bool = True
+    model: str = ""
+    soft_threshold_tokens: int = Field(4_000, ge=0)
+    force_flush_transcript_bytes: Size = Field(2 << 20, ge=0)
+
+
+class Compaction(OpenSection):
+    """When and how an old conversation is summed up. Sizes are in tokens, `maxActiveTranscriptBytes` in bytes."""
+
+    enabled: bool = True
     mode: str = "default"
     reserve_tokens: int | None = Field(None, ge=0)
     reserve_tokens_floor: int | None = Field(None, ge=0)
     keep_recent_tokens: int | None = Field(None, ge=0)
     model: str = ""
-    memory_flush: dict[str, Any] = Field(default_factory=dict)
+    thinking_level: str = "low"
+    timeout_seconds: float = Field(180.0, gt=0)
+    notify_user: bool = False
+    max_active_transcript_bytes: Size = Field(0, ge=0)
+    memory_flush: MemoryFlush = part(MemoryFlush)
+
+
+def _span(value: Any) -> Any:
+    """`90s`, `5m`, `1h` as milliseconds; a bare number is minutes."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?\s*", str(value))
+    if found is None or isinstance(value, bool):
+        raise ValueError("write a time as 90s, 5m or 1h; a bare number is minutes")
+    return int(float(found[1]) * SPANS[found[2] or "m"])
+
+
+SPANS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+"""Milliseconds."""
+
+
+class PrunedTools(OpenSection):
+    """Patterns of the tools whose old results may be sent in brief; a denial wins, no `allow` allows all."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class HardClear(OpenSection):
+    """Whether whole results may go, and what then stands in their place."""
+
+    enabled: bool = True
+    placeholder: str = ""
+
+
+class ContextPruning(OpenSection):
+    """Old results of tools are sent in brief once the provider's cache is cold, which it is after `ttl` (`5m`)."""
+
+    mode: Literal["off", "cache-ttl"] = "cache-ttl"
+    ttl: Annotated[int, BeforeValidator(_span)] = Field("5m", validate_default=True)
+    tools: PrunedTools = part(PrunedTools)
+    hard_clear: HardClear = part(HardClear)
 
 
 class Heartbeat(OpenSection):
@@ -128,6 +182,7 @@ class Defaults(Common):
     context_tokens: int | None = Field(None, gt=0)
     skip_bootstrap: bool = False
     compaction: Compaction = part(Compaction)
+    context_pruning: ContextPruning = part(ContextPruning)
     elevated_default: Annotated[Literal["off", "on", "ask", "full"] | None, Closed("off")] = None
 
     @property

@@ -1,0 +1,55 @@
+"""One run's calls to models: what each is told, before the history and behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from garra.core.messages import Message
+from garra.core.spending import Payer
+from garra.core.value import frozen
+from garra.domains.models.call import Way
+from garra.domains.models.registry import Models
+from garra.runs.history import History
+from garra.runs.run import Run
+from garra.runs.view import View
+from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
+
+Messages = tuple[Message, ...]
+
+
+@frozen
+class Said:
+    """What all calls of a run are told: `system` first, `tail` last; `offered` are the tools by the model's ref."""
+
+    system: str
+    tail: str
+    offered: Mapping[str, tuple[ToolSpec, ...]]
+    thinking: Level
+
+
+class Asking:
+    """Starts the calls. `model` is the one that was asked last; `added` is said behind the tail."""
+
+    def __init__(
+        self, run: Run, models: Models, said: Said, history: History, *, view: View, payer: Payer | None
+    ) -> None:
+        self._run, self._models, self._said = run, models, said
+        self._history, self._view, self._payer = history, view, payer
+        self.model: Model | None = None
+        self.added = ""
+
+    def __call__(self, model: Model, messages: Messages) -> EventStream:
+        """Start one call with a history as it is stored."""
+        self.model = model
+        said, run = self._said, self._run
+        request = ModelRequest(
+            model,
+            said.system,
+            self._history.request(self._view.messages(messages, model), model),
+            said.offered[model.ref],
+            tail="\n\n".join(filter(None, (said.tail, self.added))),
+            thinking=said.thinking if model.reasoning else "off",
+            session=run.session_id,
+            payer=self._payer,
+        )
+        return self._models.stream(request, Way(run.trace.add, run.trace.behind, run.agent_id))
