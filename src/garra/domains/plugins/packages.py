@@ -15,6 +15,9 @@ from garra.sdk.manifest import Manifest
 
 APART: Mapping[str, Manifest] = {
     "keyring": Manifest("keyring", "plugin", name="The system's keyring", extra="keyring", imports=("keyring",)),
+    "migrate": Manifest(
+        "migrate", "plugin", name="Taking over from others", extra="migrate", imports=("zstandard", "yaml")
+    ),
 }
 """Extras of Garra itself, which no plugin brings."""
 

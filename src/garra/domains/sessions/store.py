@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -254,6 +254,20 @@ class Sessions:
             self._registry.put(forked)
             await self._registry.flush(durable=True)
         return forked
+
+    async def adopt(self, session: Session, lines: Sequence[bytes], *, current: bool = True) -> None:
+        """Take over a conversation that was written elsewhere; one that is not `current` is only kept as a file.
+
+        Raises Conflict where its transcript is here already.
+        """
+        await self.open()
+        async with self._lock(session.key):
+            await self._lines.create(places.fresh(self._root, session.agent_id, session.session_id), list(lines))
+            if current:
+                self._alive.pop(session.key, None)
+                self._open.pop(session.key)
+                self._registry.put(session)
+                await self._registry.flush(durable=True)
 
     async def transcript(self, key: str) -> Transcript:
         """The open transcript of a session; everybody who asks at the same time gets the same one. Raises NotFound."""
