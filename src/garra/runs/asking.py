@@ -19,12 +19,15 @@ Messages = tuple[Message, ...]
 
 @frozen
 class Said:
-    """What all calls of a run are told: `system` first, `tail` last; `offered` are the tools by the model's ref."""
+    """What all calls of a run are told: `system` first, `tail` last; `offered` are the tools by the model's ref.
+    `profile` is the login that a person chose.
+    """
 
     system: str
     tail: str
     offered: Mapping[str, tuple[ToolSpec, ...]]
     thinking: Level
+    profile: str = ""
 
 
 class Asking:
@@ -52,4 +55,4 @@ class Asking:
             session=run.session_id,
             payer=self._payer,
         )
-        return self._models.stream(request, Way(run.trace.add, run.trace.behind, run.agent_id))
+        return self._models.stream(request, Way(run.trace.add, run.trace.behind, run.agent_id, self._said.profile))

@@ -17,7 +17,6 @@ from garra.config.sections import Config
 from garra.core import thinking, toolsearch
 from garra.core.blots import NONE, Blots
 from garra.core.budget import FILE_CHARS, TOTAL_CHARS, Document
-from garra.core.errors import NotFound, UserError
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import ToolCall, ToolResult
 from garra.core.reply import Quiet
@@ -38,6 +37,7 @@ from garra.io.files.root import Root
 from garra.io.files.sealed import Sealed
 from garra.runs import bounds, execution, fences, ground, rights
 from garra.runs.asking import Asking, Said
+from garra.runs.candidates import candidates, profile
 from garra.runs.drive import Setup
 from garra.runs.errand import Errand, errand_of
 from garra.runs.execution import For
@@ -112,7 +112,7 @@ class Assembler:
         config = parts.live.config
         session = await parts.sessions.need(turn.session_key)
         place = await self._opened(turn.agent_id)
-        models = self._models(run, session, config)
+        models = candidates(parts.models, config, turn, session)
         offered = {model.ref: self._offered(run, model) for model in models}
         specs = offered[models[0].ref]
         stable = await self._stable(run, place, models[0], specs)
@@ -128,7 +128,8 @@ class Assembler:
         watch = Watch(run, marks, parts.sessions, lambda: parts.live.config)
         await watch.begin(session)
         blots = parts.blots()
-        said = Said(blots.text(built.system), blots.text(built.tail), offered, self._thinking(run, session, config))
+        level, login = self._thinking(run, session, config), profile(session.extra)
+        said = Said(blots.text(built.system), blots.text(built.tail), offered, level, login)
         ask = Asking(run, parts.models, said, history, view=view, payer=parts.purse.payer(run))
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
         told = {spec.name for specs in offered.values() for spec in specs}
@@ -158,26 +159,6 @@ class Assembler:
             file_chars=self._cap(turn.agent_id, config, "bootstrap_max_chars", FILE_CHARS),
             total_chars=self._cap(turn.agent_id, config, "bootstrap_total_max_chars", TOTAL_CHARS),
         )
-
-    def _models(self, run: Run, session: Session, config: Config) -> tuple[Model, ...]:
-        """The model asked for, then the fallbacks; one that cannot be found is skipped where another is there."""
-        agent = config.agents.find(run.agent_id)
-        choice = agent.model if agent and agent.model else config.agents.defaults.model
-        fallbacks = choice.fallbacks if choice.fallbacks is not None else config.agents.defaults.model.fallbacks or ()
-        first = run.turn.model or session.override
-        found: list[Model] = []
-        missing: list[UserError] = []
-        for ref in (first, *fallbacks):
-            try:
-                model = self.parts.models.resolve(ref, run.agent_id)
-            except NotFound as error:
-                missing.append(error)
-                continue
-            if model not in found:
-                found.append(model)
-        if not found:
-            raise missing[0]
-        return tuple(found)
 
     def _thinking(self, run: Run, session: Session, config: Config) -> Level:
         agent = config.agents.find(run.agent_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -112,7 +113,8 @@ def apply(session: Session, changes: Mapping[str, Any]) -> Session:
     changed, extra = session, dict(session.extra)
     for name, value in changes.items():
         if name == "model":
-            changed = _model(changed, value)
+            changed = _model(replace(changed, extra=extra), value)
+            extra = dict(changed.extra)
         elif name in _FIELDS:
             field, check = _FIELDS[name]
             empty = False if field in ("archived", "pinned") else None
@@ -128,9 +130,14 @@ def apply(session: Session, changes: Mapping[str, Any]) -> Session:
 
 
 def _model(session: Session, value: Any) -> Session:
-    """The model to use from now on: `provider/id`, or null for the configured one."""
+    """The model to use from now on: `provider/id`, or null for the configured one. With `@` and the id of a login
+    behind it, such as `@openai:work`, that login is taken first; another login named so takes its place.
+    """
     if value is None:
         return replace(session, provider_override=None, model_override=None)
+    if isinstance(value, str) and (login := re.fullmatch(r"(.+)@([\w.-]+:[^/\s]+)", value.strip())):
+        extra = {**session.extra, "authProfileOverride": login[2], "authProfileOverrideSource": "user"}
+        return _model(replace(session, extra=extra), login[1])
     if not isinstance(value, str) or not value.strip() or len(value) > LABEL:
         raise _fail("model", "provider/model as text, or null for the configured one")
     provider, slash, model = value.strip().partition("/")
