@@ -91,6 +91,14 @@ def test_what_rests_nobody(kind: FailureKind) -> None:
     assert cooldowns.failed(Health(), fault(kind, 0)) == Health()
 
 
+def test_what_got_past_the_limit_ends_its_rest() -> None:
+    silent = Rest("timeout", 0, 90 * S)
+    health = Health(0, Rest("billing", 0, 90 * S), {"m": Rest("rate_limit", 0, 90 * S), "o": silent})
+    assert cooldowns.failed(health, fault(K.CUT, 1)) == Health(0, None, {"o": silent})
+    soft = Health(0, None, {"m": silent})
+    assert cooldowns.failed(soft, fault(K.REFUSED, 1)) is soft
+
+
 def test_an_answer_makes_well() -> None:
     models = {"m": Rest("timeout", 0, 90 * S), "o": Rest("timeout", 0, 90 * S), "p": Rest("timeout", 0, 5)}
     health = cooldowns.answered(Health(0, Rest("auth", 0, 90 * S), models), "m", 10)

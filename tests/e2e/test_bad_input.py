@@ -194,7 +194,6 @@ FAULTS: dict[str, tuple[Reply, str]] = {
     "400": (Fail(400, "messages: bad"), "HTTP 400"),
     "401": (Fail(401, f"Incorrect API key provided: {KEY}"), "check the key"),
     "404": (Fail(404, "model not found"), "no such model"),
-    "429": (Fail(429, "slow down", {"retry-after": "30"}), "30 s"),
     "500": (Fail(500, "<html>"), "HTTP 500"),
     "529": (Fail(529, "overloaded_error"), "overloaded"),
     "cut": (Cut("half of "), "broke"),
@@ -205,6 +204,7 @@ FAULTS: dict[str, tuple[Reply, str]] = {
     "garbage": (Raw((b"data: {{{{\n\n",)), "broke"),
     "nothing": (Raw(()), "fake/fake"),
     "silent": (Silence(30), "too long"),
+    "429": (Fail(429, "slow down", {"retry-after": "30"}), "30 s"),
 }
 
 

@@ -29,6 +29,7 @@ HOUR_MS: Final = 3_600_000
 MINUTE_MS: Final = 60_000
 
 _OF_MODEL: Final = frozenset({_Kind.RATE_LIMIT, _Kind.TIMEOUT, _Kind.OVERLOADED, _Kind.NOT_FOUND})
+_PASSED: Final = frozenset({_Kind.REFUSED, _Kind.OVERFLOW, _Kind.FILTERED, _Kind.CUT, _Kind.EMPTY})
 _REVOKED: Final = r"revoked|deactivated|disabled|suspended|terminated|account.{0,20}(closed|banned)"
 _CLOSED: Final = frozenset({_Kind.RATE_LIMIT.value, _Kind.BILLING.value, "auth_permanent"})
 """Rests in which a call would be in vain; in the others it is made where nothing else can be done."""
@@ -77,6 +78,8 @@ def failed(health: Health, fault: Fault, rules: Rules = Rules()) -> Health:  # n
     if kind in (_Kind.BILLING, _Kind.AUTH):
         reason = _reason(fault.failure)
         return replace(health, whole=_longer(_live(health.whole, now), fault, reason, rules) or health.whole)
+    if kind in _PASSED:
+        return _accepted(health, fault.model)
     if kind not in _OF_MODEL:
         return health
     resting = {model: rest for model, rest in health.models.items() if rest.until_ms > now}
@@ -89,6 +92,14 @@ def failed(health: Health, fault: Fault, rules: Rules = Rules()) -> Health:  # n
         return replace(health, models=models)
     whole = _longer(_live(health.whole, now), fault, kind.value, rules) or health.whole
     return replace(health, whole=whole, models=models)
+
+
+def _accepted(health: Health, model: str) -> Health:
+    """The call got past key, credit and limits, however it ended then: what rested for want of those is well."""
+    rests = {name: rest for name, rest in health.models.items() if name != model or not closed(rest)}
+    if health.whole is None and len(rests) == len(health.models):
+        return health
+    return replace(health, whole=None, models=rests)
 
 
 def _reason(failure: Failure) -> str:
