@@ -52,6 +52,10 @@ async def _may() -> Failure | None:
     return None
 
 
+async def _lost(failure: Failure) -> Failure | None:
+    return failure
+
+
 def _none() -> Sequence[User]:
     return ()
 
@@ -62,8 +66,10 @@ class Loop:
 
     `history` is what was said before, already stored; `prompts` are stored by the loop. `stream` starts one model call
     and returns at once; it builds the vendor's request, valid for its target, and finds the key, each time.
-    `transform` may change what the model sees, never what is stored. `store` returns when the message is on disk.
-    `steering` gives (and forgets) what the model must see before its next answer; `follow_up` what waits until it
+    `transform` may change what the model sees, never what is stored; `rescue` hears of an answer that failed before a
+    word of it came, and gives None where the model is to be asked again, else why the run ends. `store` returns when
+    the message is on disk. `steering` gives (and forgets) what the model must see before its next answer; `follow_up`
+    what waits until it
     would stop. `rests`: a tool said that the model is not asked again, unless `steering` has something.
     `may_be_empty`: an empty answer is a fine end (the words left by another way, or silence is allowed). `may` gives,
     before each call to a model, the failure that ends the run instead; `limits` and `guard` end it too.
@@ -84,6 +90,7 @@ class Loop:
     cancel: Cancel = field(default_factory=Cancel)
     may_be_empty: Callable[[], bool] = lambda: False
     may: Callable[[], Awaitable[Failure | None]] = _may
+    rescue: Callable[[Failure], Awaitable[Failure | None]] = _lost
     limits: turnlimits.Limits = turnlimits.Limits()
     guard: repeats.Settings = repeats.USUAL
 
@@ -171,7 +178,16 @@ class _Running:
             await self._give_up(FailureKind.TOOL_LOOP, line)
         if (barred := await self._loop.may()) is not None:
             await self._give_up(barred.kind, barred.message)
+        self._emit(MessageStarted(Assistant((), self._loop.clock.now_ms())))
+        while (whole := await self._asked()) is None:
+            pass
+        return whole
+
+    async def _asked(self) -> Assistant | None:
+        """One call to the model; None where it is to be made again."""
         request = await self._loop.transform(tuple(self._history))
+        if self._loop.cancel.is_set:
+            await self._break(Assistant((), self._loop.clock.now_ms()), self._stopped)
         if self._nudged:
             request = (*request, User((Text(NUDGE),), self._loop.clock.now_ms()))
         stream = self._loop.stream(request)
@@ -181,22 +197,32 @@ class _Running:
         finally:
             detach()
 
-    async def _receive(self, stream: EventStream) -> Assistant:
-        self._emit(MessageStarted(Assistant((), self._loop.clock.now_ms())))
+    async def _receive(self, stream: EventStream) -> Assistant | None:
         words = _Words(self._emit)
         end: Done | Failed | None = None
+        spoke = False
         async for event in stream:
             if isinstance(event, Done | Failed):
                 end = event
             else:
+                spoke = True
                 words.add(event)
         words.finish()
         assert end is not None, "a stream ends with Done or Failed"
         if isinstance(end, Failed):
-            await self._break(end.message, end.failure)
+            await self._failed(end, spoke=spoke)
+            return None
         whole = reply.settled(end.message)
         await self._keep(whole)
         return whole
+
+    async def _failed(self, end: Failed, *, spoke: bool) -> None:
+        """The answer failed: ends the run, but where it was rescued."""
+        failure: Failure | None = end.failure
+        if not spoke and not self._loop.cancel.is_set:
+            failure = await self._loop.rescue(end.failure)
+        if failure is not None:
+            await self._break(end.message, failure)
 
     async def _call(self, answer: Assistant) -> tuple[ToolResult, ...]:
         """Run what the answer asks for; one result for each call, stored."""

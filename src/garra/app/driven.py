@@ -6,12 +6,18 @@ from collections.abc import Awaitable, Callable
 
 from garra.app import queues
 from garra.app.turnstile import Turnstile
+from garra.core import taint
 from garra.core.errors import NotFound
-from garra.core.events import EntryStored, RunBody
+from garra.core.events import EntryStored, Noticed, RunBody, RunEnded
 from garra.core.ids import SessionId
+from garra.core.messages import Text, User
 from garra.io.tasks import Tasks
+from garra.runs import chore
 from garra.runs.assemble import Assembler, Parts
+from garra.runs.compaction import Gauge
 from garra.runs.drive import Driver, said
+from garra.runs.lane import Lane
+from garra.runs.renewal import PEOPLES, Renewal
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
 
@@ -25,40 +31,85 @@ def runs(
     turnstile: Turnstile | None,
 ) -> Runs:
     """The table of runs and what drives them; the two know each other through one event sink."""
+    return _Driven(parts, assembler, first_pick, turnstile).table(spawn)
 
-    async def enrol(turn: Turn) -> SessionId:
-        config = parts.live.config
+
+class _Driven:
+    """What the table asks for: a session for each turn, its words on the disk, its run."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        assembler: Assembler,
+        first_pick: Callable[[Turn], Awaitable[None]],
+        turnstile: Turnstile | None,
+    ) -> None:
+        self._parts, self._assembler = parts, assembler
+        self._first_pick, self._turnstile = first_pick, turnstile
+        self._renewal = Renewal(parts.sessions, parts.live, parts.clock, assembler.folder)
+        self._runs: Runs | None = None
+
+    def table(self, spawn: Tasks) -> Runs:
+        parts = self._parts
+        self._driver = Driver(parts.clock, spawn, self._assembler.setup, self._emit, parts.purse)
+        if parts.fitting is not None:
+            parts.fitting.emit = self._emit
+        ports = Ports(parts.clock, spawn, self._enrol, self._keep, self._drive, lambda: queues.settings(parts.live))
+        self._runs = Runs(ports)
+        return self._runs
+
+    def _emit(self, run: Run, body: RunBody) -> None:
+        assert self._runs is not None
+        self._runs.emit(run, body)
+
+    async def _enrol(self, turn: Turn) -> SessionId:
+        config = self._parts.live.config
         if turn.agent_id not in config.agents.ids():
             raise NotFound(f"There is no agent {turn.agent_id}; there is {', '.join(config.agents.ids())}.")
-        await first_pick(turn)
-        if turnstile is None:
-            return await session_of(turn)
-        await turnstile.enter(turn.session_key)
+        await self._first_pick(turn)
+        if self._turnstile is None:
+            return await self._session(turn)
+        await self._turnstile.enter(turn.session_key)
         try:
-            return await session_of(turn)
+            return await self._session(turn)
         except BaseException:
-            await turnstile.leave(turn.session_key)
+            await self._turnstile.leave(turn.session_key)
             raise
 
-    async def session_of(turn: Turn) -> SessionId:
-        session = await parts.sessions.ensure(
+    async def _session(self, turn: Turn) -> SessionId:
+        """Its session, which begins anew first where that is due; never while something runs or waits in it."""
+        assert self._runs is not None
+        if not (turn.chore or turn.session_id) and turn.origin in PEOPLES:
+            busy = any(run.session_key == turn.session_key for run in self._runs.every())
+            if not busy:
+                await self._renewal.begin(turn)
+        session = await self._parts.sessions.ensure(
             turn.session_key,
             agent_id=turn.agent_id,
-            cwd=str(assembler.folder(turn.agent_id)),
+            cwd=str(self._assembler.folder(turn.agent_id)),
             session_id=turn.session_id,
         )
         return session.session_id
 
-    async def keep(run: Run) -> None:
-        transcript = await parts.sessions.transcript(run.session_key)
+    async def _keep(self, run: Run) -> None:
+        if run.turn.chore:
+            return
+        if line := self._renewal.told(run):
+            run.notices.append(line)
+            self._emit(run, Noticed(line))
+        transcript = await self._parts.sessions.transcript(run.session_key)
         if said(transcript.messages(), run.prompt):
             return  # the run is resumed after a crash
         entry = await transcript.append(run.prompt)
-        table.emit(run, EntryStored(entry.body))
+        self._emit(run, EntryStored(entry.body))
 
-    def emit(run: Run, body: RunBody) -> None:
-        table.emit(run, body)
-
-    driver = Driver(parts.clock, spawn, assembler.setup, emit, parts.purse)
-    table = Runs(Ports(parts.clock, spawn, enrol, keep, driver.drive, lambda: queues.settings(parts.live)))
-    return table
+    async def _drive(self, run: Run, lane: Lane, brief: str) -> RunEnded:
+        if not run.turn.chore:
+            return await self._driver.drive(run, lane, brief)
+        parts = self._parts
+        if brief:
+            news = User((Text(brief),), parts.clock.now_ms(), taint.stored(run.left_out))
+            await (await parts.sessions.transcript(run.session_key)).append(news)
+        fit = (await self._assembler.setup(run)).fit
+        assert isinstance(fit, Gauge), "a house has what makes histories smaller"
+        return await chore.carry_out(run, fit, parts.clock)

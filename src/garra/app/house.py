@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from garra.app import approvals, brought, commands, driven, egress, kin, logbook, spending, web
+from garra.app import approvals, brought, commands, compaction, driven, egress, kin, logbook, spending, web
 from garra.app.discretion import Discretion
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.turnstile import Turnstile
@@ -236,6 +236,9 @@ class _Building:
             self.paths, self.env, self.live, self.clock, self.sessions, self.models, self.pipeline, self.supervisor,
             prompts, self.news, lambda errand: Door(errand, self.calls.ask), self.options.workspace,
             lambda key, run_id: kin.family(self.subagents, key, run_id), self.discretion.now, self.purse,
+            compaction.made(
+                self.sessions, self.models, self.live, self.clock, blots=self.discretion.now, purse=self.purse
+            ),
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)

@@ -174,6 +174,26 @@ class EntryStored:
 
 
 @frozen
+class Compacting:
+    """A history is being made smaller (`start`), or that has ended. `step` is what was done: `trim`, `cut`, `drop`, or
+    empty where nothing was; `before` and `after` are tokens, estimated. `why`: `threshold`, `overflow`, `manual`.
+    """
+
+    phase: Literal["start", "end"]
+    why: str
+    step: str = ""
+    before: int = 0
+    after: int = 0
+
+
+@frozen
+class Noticed:
+    """One line for the person that no model said."""
+
+    text: str
+
+
+@frozen
 class PersonAsked:
     """A tool call waits for a person: `approval` is the question's id, `subject` what is asked, whole."""
 
@@ -210,7 +230,9 @@ class RunEnded:
     silent: bool = False
 
 
-RunBody = RunPhase | ModelChosen | EntryStored | PersonAsked | PersonAnswered | AgentEvent | RunEnded
+RunBody = (
+    RunPhase | ModelChosen | EntryStored | Compacting | Noticed | PersonAsked | PersonAnswered | AgentEvent | RunEnded
+)
 
 
 @frozen

@@ -49,7 +49,7 @@ class Policies:
         return self.by_channel.get(channel) or self.by_type.get(kind) or self.usual
 
 
-def due(policy: Policy, *, started: int, last: int, now: int, zone: tzinfo = UTC) -> Why:
+def due(policy: Policy, *, started: int, last: int, now: int, zone: tzinfo | None = UTC) -> Why:
     """Why a conversation begins anew with the message that comes now; empty where it goes on.
 
     Milliseconds since 1970: when it `started`, and when a person last said something in it. A day ends at the policy's
@@ -63,8 +63,8 @@ def due(policy: Policy, *, started: int, last: int, now: int, zone: tzinfo = UTC
     return "daily" if policy.mode == "daily" and started < day(now, policy.at_hour, zone) else ""
 
 
-def day(now: int, hour: int, zone: tzinfo) -> int:
-    """When the day began that `now` is in, days beginning at `hour`."""
+def day(now: int, hour: int, zone: tzinfo | None) -> int:
+    """When the day began that `now` is in, days beginning at `hour`; without a zone by the machine's own."""
     local = datetime.fromtimestamp(now / 1000, zone)
     begun = local.replace(hour=hour, minute=0, second=0, microsecond=0)
     if begun.timestamp() * 1000 > now:
@@ -74,7 +74,7 @@ def day(now: int, hour: int, zone: tzinfo) -> int:
 
 @frozen
 class Digest:
-    """What the new conversation is told of the old one; `marks` are those of what stands in it."""
+    """What the new conversation is told of the old one; `marks` are those of all that its words may come from."""
 
     text: str
     marks: tuple[Mark, ...] = ()
@@ -94,8 +94,7 @@ def digest(messages: Sequence[Message], *, summed: bool = False) -> Digest | Non
     if brief is not None:
         lines.append(clip(brief.text, BRIEF)[0])
     lines += [f"{'They' if isinstance(each, User) else 'You'}: {_line(each.text)}" for each in kept]
-    told = [*([brief] if brief else []), *kept]
-    marks = tuple(dict.fromkeys(mark for each in told for mark in taint.of(each.meta)))
+    marks = tuple(dict.fromkeys(mark for each in messages for mark in taint.of(each.meta)))
     return Digest("\n".join(lines), marks)
 
 

@@ -12,11 +12,13 @@ from typing import Any, Literal, assert_never
 from garra.core.events import (
     AgentEnded,
     AgentStarted,
+    Compacting,
     EntryStored,
     MessageEnded,
     MessageStarted,
     MessageUpdated,
     ModelChosen,
+    Noticed,
     PersonAnswered,
     PersonAsked,
     RunEnded,
@@ -145,7 +147,7 @@ class RunView:
                 return self._tool_update(body, ts, now)
             case ToolEnded():
                 return self._tool_end(body, ts)
-            case PersonAsked() | PersonAnswered():
+            case PersonAsked() | PersonAnswered() | Compacting() | Noticed():
                 return [*self.flush(ts, now), *(self.agent(stream, data, ts) for stream, data in told(body))]
             case RunEnded():
                 return [*self.flush(ts, now), *self._end(body, ts)]

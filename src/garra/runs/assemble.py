@@ -38,10 +38,12 @@ from garra.io.files.sealed import Sealed
 from garra.runs import bounds, execution, fences, ground, rights
 from garra.runs.asking import Asking, Said
 from garra.runs.candidates import candidates, profile
+from garra.runs.compaction import Gauge, Transcript
 from garra.runs.drive import Setup
 from garra.runs.errand import Errand, errand_of
 from garra.runs.execution import For
 from garra.runs.fences import Whom
+from garra.runs.fitting import Around, Fitting
 from garra.runs.history import Histories
 from garra.runs.marks import Readings, Watch
 from garra.runs.news import News
@@ -75,6 +77,7 @@ class Parts:
     family: Callable[[SessionKey, RunId], Family | None] = lambda _key, _run: None
     blots: Callable[[], Blots] = lambda: NONE
     purse: Purse = NO_PURSE
+    fitting: Fitting | None = None
 
 
 @dataclass(slots=True)
@@ -116,13 +119,13 @@ class Assembler:
         offered = {model.ref: self._offered(run, model) for model in models}
         specs = offered[models[0].ref]
         stable = await self._stable(run, place, models[0], specs)
-        run.heard = parts.news.marks(turn.session_key)
-        notes = parts.news.take(turn.session_key)
+        notes = () if turn.chore else self._news(run)
         built = parts.prompts.build(stable, prompt.Turn(notes=notes) if notes else None, specs)
         run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
         transcript = await parts.sessions.transcript(turn.session_key)
         view = self._views.of(transcript, pruning(config))
-        history = self._histories.of(transcript, await self._zone(stable.time_zone))
+        zone = await self._zone(stable.time_zone)
+        history = self._histories.of(transcript, zone)
         await history.prepare(await view.prepare(transcript.messages(), models[0]), models[0])
         marks = self._readings.of(run, transcript, config.tools.taint.mode)
         watch = Watch(run, marks, parts.sessions, lambda: parts.live.config)
@@ -139,7 +142,22 @@ class Assembler:
         return Setup(
             transcript, models, ask, tools, limit, quiet, *bound,
             resting=lambda model: parts.models.resting(model, run.agent_id),
+            fit=self._fit(run, transcript, Around(models, said, ask, marks.now, self._diary(run, place), zone)),
         )  # fmt: skip
+
+    def _news(self, run: Run) -> tuple[str, ...]:
+        """What happened meanwhile; it is told once."""
+        news, key = self.parts.news, run.turn.session_key
+        run.heard = news.marks(key)
+        return news.take(key)
+
+    def _fit(self, run: Run, transcript: Transcript, around: Around) -> Gauge | None:
+        return self.parts.fitting.of(run, transcript, around) if self.parts.fitting is not None else None
+
+    def _diary(self, run: Run, place: _Place) -> Callable[[], Files] | None:
+        """The folder whose diary a run may add to; none for a guest's."""
+        whom = whom_of(run)
+        return None if whom.guest else lambda: self._seat(place, whom)[1]
 
     async def _stable(self, run: Run, place: _Place, model: Model, specs: tuple[ToolSpec, ...]) -> prompt.Stable:
         """What of the prompt stays from turn to turn."""

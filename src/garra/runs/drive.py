@@ -43,10 +43,22 @@ class Transcript(Protocol):
     async def append(self, message: Message) -> Entry: ...
 
 
+class Fit(Protocol):
+    """Keeps a history within its model's window."""
+
+    async def before(self, messages: Messages) -> Messages:
+        """What a request is made of, instead of `messages`, all that was said."""
+        ...
+
+    async def rescue(self, failure: Failure) -> Failure | None:
+        """A call failed before a word of it came: None where it is to be made again, else why the run ends."""
+        ...
+
+
 @frozen
 class Setup:
     """What one run works with. `ask` starts one call to one model with a history; `limit_s` 0 means no limit.
-    `resting`: this model is better asked last.
+    `resting`: this model is better asked last. `fit` sees to it that the history fits.
     """
 
     transcript: Transcript
@@ -58,6 +70,7 @@ class Setup:
     limits: turnlimits.Limits = turnlimits.Limits()
     guard: repeats.Settings = repeats.USUAL
     resting: Callable[[Model], bool] = lambda _: False
+    fit: Fit | None = None
 
 
 @frozen
@@ -108,6 +121,8 @@ class _Drive:
             limits=self._setup.limits,
             guard=self._setup.guard,
         )
+        if (fit := self._setup.fit) is not None:
+            work = replace(work, transform=fit.before, rescue=fit.rescue)
         driver.emit(run, RunPhase("starting_model"))
         self._lane.open(yes=True)
         try:

@@ -37,6 +37,9 @@ class Turn:
     route share a run), `lane` how it waits, where that is not as configured for all, `address` the chat itself.
     `silent`: to say nothing is a fine answer, too. `inherited` names the tools of the turn that this one comes from:
     it has no others.
+
+    `chore` makes it no turn at all but housekeeping that takes its place in line, with `text` for the details:
+    `compact` sums the conversation up. Nothing of it is stored as a message.
     """
 
     run_id: RunId
@@ -60,6 +63,7 @@ class Turn:
     silent: bool = False
     marks: tuple[Mark, ...] = ()
     inherited: tuple[str, ...] | None = None
+    chore: str = ""
 
 
 @dataclass(slots=True)
@@ -79,6 +83,8 @@ class Trace:
     workdir: str = ""
     behind: int = 0
     """How many models could answer instead of the one that is asked."""
+    context: tuple[int, int] = (0, 0)
+    """Of a chore that made the history smaller: its tokens before and after."""
 
     def add(self, attempt: Attempt) -> None:
         """One attempt; answers that one login gave in a row are one."""
@@ -105,6 +111,7 @@ class Run:
     stored; `stored` is set when it is on disk, or never will be. `heard` are the marks of what its model is told and
     no message holds, until an answer has them; `left_out` those of messages that it is told of in brief.
     `rest` is set where it ends to wait for its sub-agents: what a person is told then, empty for nothing.
+    `notices` are lines that the person was told beside the answer.
     """
 
     def __init__(self, turn: Turn, session_id: SessionId, started_at: int) -> None:
@@ -122,6 +129,7 @@ class Run:
         self.rest: str | None = None
         self.heard: tuple[Mark, ...] = ()
         self.left_out: tuple[Mark, ...] = ()
+        self.notices: list[str] = []
         self.prompt = User(
             (*((Text(turn.text),) if turn.text or not turn.images else ()), *turn.images),
             started_at,

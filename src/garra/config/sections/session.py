@@ -2,10 +2,13 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from garra.config.sections.fields import Closed, OpenSection, Section, part
+from garra.core import retention, sizes
 
+Size = Annotated[int, BeforeValidator(sizes.count)]
+Length = Annotated[str, AfterValidator(retention.length)]
 DmScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
 
 
@@ -32,15 +35,20 @@ class SendPolicy(Section):
 
 
 class Maintenance(OpenSection):
-    """How long sessions are kept and how much of the disk they may take."""
+    """How long sessions are kept and how much of the disk they may take. `prune_after` as 30d or 12h; sizes as 10gb."""
 
     mode: Literal["enforce", "warn"] = "enforce"
-    prune_after: str = "30d"
+    prune_after: Length = "30d"
     max_entries: int = Field(5000, ge=1)
+    reset_archive_retention: Length | Literal[False] = False
+    max_disk_bytes: Size = Field(10 << 30, ge=0)
+    high_water_bytes: Size = Field(0, ge=0)
 
 
 class Session(OpenSection):
-    """How conversations map to sessions."""
+    """How conversations map to sessions. `digest`: whether a new one is told in brief of the one before it; `auto`
+    where it began by itself, `always` after /new and /reset too.
+    """
 
     scope: str = "per-sender"
     dm_scope: Annotated[DmScope | None, Closed("per-account-channel-peer")] = None
@@ -52,6 +60,7 @@ class Session(OpenSection):
     reset_by_channel: dict[str, Reset] = Field(default_factory=dict)
     reset_triggers: tuple[str, ...] = ("/new", "/reset")
     idle_minutes: float | None = Field(None, gt=0)
+    digest: Literal["auto", "always", "off"] = "auto"
     store: str = ""
     maintenance: Maintenance = part(Maintenance)
     send_policy: SendPolicy = part(SendPolicy)

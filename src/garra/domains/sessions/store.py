@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from garra.core import keys, taint, transcript
+from garra.core import keys, transcript
 from garra.core.blots import NONE, Blots
 from garra.core.errors import Conflict, NotFound
 from garra.core.ids import AgentId, SessionId, SessionKey
@@ -21,6 +21,7 @@ from garra.domains.sessions import changes as patches
 from garra.domains.sessions import places, reading, restore
 from garra.domains.sessions.reading import Hit, Line
 from garra.domains.sessions.registry import Registry
+from garra.domains.sessions.renewed import renewed, restored, told
 from garra.domains.sessions.rows import Page, Query
 from garra.domains.sessions.session import PREVIEW, Session, entry_json, headline, touched
 from garra.domains.sessions.transcript import Transcript
@@ -164,28 +165,38 @@ class Sessions:
         extra = {**session.extra, **fields.pop("extra", {})}
         return self._registry.put(touched(session, self._clock.now_ms(), extra=extra, **fields))
 
-    async def reset(self, key: str, reason: str = "reset", *, cwd: str | None = None) -> Session:
-        """Begin anew under the same key: a new session id and file; the old file stays as it is."""
+    async def reset(self, key: str, reason: str = "reset", *, cwd: str | None = None, digest: bool = False) -> Session:
+        """Begin anew under the same key: a new session id and file; the old file stays as it is, and `undo` takes it up
+        again. `digest`: the new one is told in brief of the old one.
+        """
         session = await self.need(key)
+        brief = told((await self.transcript(key)).shown()) if digest else None
         async with self._lock(key):
             folder = cwd if cwd is not None else await self._folder(session)
             now = self._clock.now_ms()
-            kept = {name: value for name, value in session.extra.items() if name != taint.ROW}
-            fresh = replace(
-                self._now(session),
-                session_id=keys.session_id(self._new_id()),
-                started_at=now,
-                updated_at=now,
-                totals=None,
-                title=None,
-                last_message=None,
-                extra={**kept, "previousSessionId": session.session_id},
-            )
+            fresh = renewed(self._now(session), keys.session_id(self._new_id()), now, reason)
             opened = await self._begin(fresh, folder, reason=reason, previous=session.session_id)
+            if brief is not None:
+                await opened.note("custom_message", brief)
             self._registry.put(fresh)
             await self._registry.flush(durable=True)
             self._keep(key, opened)
         return fresh
+
+    async def undo(self, key: str) -> Session:
+        """Take up again the conversation before the last reset, within a day; the one that ends is kept, and a second
+        `undo` goes back to it. Raises UserError where there is none.
+        """
+        session = await self.need(key)
+        async with self._lock(key):
+            former = restored(self._now(session), self._clock.now_ms())
+            if not await asyncio.to_thread((await self._path(former)).is_file):
+                raise NotFound("The conversation before this one is gone.")
+            self._open.pop(key)
+            self._alive.pop(key, None)
+            self._registry.put(former)
+            await self._registry.flush(durable=True)
+        return former
 
     async def delete(self, key: str) -> Path | None:
         """Take the session away; its transcript is kept under a new name, which is given back.
@@ -286,13 +297,22 @@ class Sessions:
         return await asyncio.to_thread(reading.tail, self._root, session, limit, chars)
 
     async def search(
-        self, text: str, *, agent_id: str | None = None, limit: int = 20, keep: Callable[[Session], bool] | None = None
+        self,
+        text: str,
+        *,
+        agent_id: str | None = None,
+        limit: int = 20,
+        keep: Callable[[Session], bool] = lambda _: True,
+        ended: bool = False,
     ) -> tuple[Hit, ...]:
-        """Messages that hold `text`, in whichever case, of the newest sessions first, of those that `keep` picks."""
+        """Messages that hold `text`, in whichever case, of the newest sessions first, of those that `keep` picks.
+
+        `ended` looks into what was said before a session began anew, too.
+        """
         await self.open()
         page = await self._registry.page(Query(agent_id=agent_id, archived=None, limit=reading.SEARCHED))
-        kept = page.sessions if keep is None else tuple(each for each in page.sessions if keep(each))
-        return await asyncio.to_thread(reading.search, self._root, kept, text, limit)
+        kept = tuple(filter(keep, page.sessions))
+        return await asyncio.to_thread(reading.search, self._root, kept, text, limit, ended=ended)
 
     async def read(self, key: str) -> tuple[Session, tuple[Entry, ...]]:
         """A session and its active branch, read without opening it: another process may be writing. Raises NotFound."""

@@ -1,0 +1,97 @@
+"""Gives each run what keeps its history within its model's window."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import tzinfo
+from typing import Final
+
+import msgspec
+
+from garra.agent.cancel import Cancel
+from garra.core.compaction import weight
+from garra.core.events import RunBody
+from garra.core.taint import Marks
+from garra.core.value import frozen
+from garra.runs import flush
+from garra.runs.asking import Asking, Said
+from garra.runs.compaction import Case, Compactor, Gauge, Transcript
+from garra.runs.run import Run
+from garra.sdk.model import Model, ToolSpec
+from garra.sdk.ports import Files
+
+KEPT: Final = 64
+"""For how many sets of tools their size is kept."""
+
+
+def _quiet(_run: Run, _body: RunBody) -> None:
+    return None
+
+
+@frozen
+class Around:
+    """What a run's history stands among. `files` gives the agent's folder, None where the run may not write there;
+    `owned`: a context engine sees to the size. `marks` are those of what the run has read.
+    """
+
+    models: tuple[Model, ...]
+    said: Said
+    ask: Asking
+    marks: Callable[[], Marks]
+    files: Callable[[], Files] | None
+    zone: tzinfo
+    owned: bool = False
+
+
+class Fitting:
+    """One for all runs. `emit` tells those who watch a run; it is set when the table of runs is there."""
+
+    def __init__(self, compactor: Compactor) -> None:
+        self.compactor = compactor
+        self.emit: Callable[[Run, RunBody], None] = _quiet
+        self._sizes: dict[tuple[str, ...], int] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def of(self, run: Run, transcript: Transcript, around: Around) -> Gauge:
+        """What keeps the history of `run` within bounds."""
+        said, model = around.said, around.models[0]
+        specs = said.offered[model.ref]
+        fixed = weight(said.system) + weight(said.tail) + self._size(specs)
+        flushed = self._flush(run, transcript, around) if around.files and flush.TOOL in map(_name, specs) else None
+        return self.compactor.gauge(
+            Case(run, transcript, around.models, self.emit, fixed, flushed, around.owned),
+        )
+
+    def _flush(self, run: Run, transcript: Transcript, around: Around) -> Callable[[Cancel], Awaitable[None]]:
+        ports, agent = self.compactor.ports, run.agent_id
+
+        async def go(cancel: Cancel) -> None:
+            assert around.files is not None
+            files = await asyncio.to_thread(around.files)
+            ground = flush.Ground(
+                run, around.models[0], transcript.messages, around.ask, files, ports.rows, ports.clock, around.zone,
+                around.marks, self._locks.setdefault(agent, asyncio.Lock()),
+            )  # fmt: skip
+            await flush.flush(ground, cancel)
+
+        return go
+
+    def _size(self, specs: tuple[ToolSpec, ...]) -> int:
+        """Characters that tools take in a request."""
+        names = tuple(map(_name, specs))
+        size = self._sizes.get(names)
+        if size is None:
+            if len(self._sizes) >= KEPT:
+                self._sizes.clear()
+            size = sum(len(each.name) + weight(each.description) + _json(each) for each in specs)
+            self._sizes[names] = size
+        return size
+
+
+def _name(spec: ToolSpec) -> str:
+    return spec.name
+
+
+def _json(spec: ToolSpec) -> int:
+    return len(msgspec.json.encode(dict(spec.parameters)))
