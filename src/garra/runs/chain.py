@@ -96,7 +96,8 @@ class Chain:
         tried = ", ".join(f"{each.provider}/{each.model} ({each.kind.value})" for each in self._failed)
         free = [each for each in self._failed if each.retry_after_ms and each.kind in failover.LIMITS]
         soonest = min(free, key=lambda each: each.retry_after_ms or 0, default=None)
-        old, line = failed.failure, f"{failed.failure.message} Every model failed: {tried}."
+        old = failed.failure
+        line = f"{old.message.rstrip('.')}. Every model failed: {tried}."
         if soonest is None:
             return replace(failed, failure=replace(old, message=line))
         wait = soonest.retry_after_ms or 0

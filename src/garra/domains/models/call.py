@@ -102,24 +102,19 @@ class Call:
             raise RunFailed(timed(failures.of(failed.failure, model.provider, model.id))) from None
 
     async def _tried(self, request: ModelRequest, asked: Asked, line: Line) -> None:
-        state, at, first = replace(self._state, profiles=len(line.profiles) - 1), 0, request
+        self._state, at, first = replace(self._state, profiles=len(line.profiles) - 1), 0, request
         while True:
             profile, began = line.profiles[at], self._ports.clock.now_ms()
             failed = await self._once(request, profile)
-            failure = failed.failure if failed is not None else None
-            self._tell(request, profile.id, failure)
-            if failed is None or failure is None:
+            self._tell(request, profile.id, failed.failure if failed is not None else None)
+            if failed is None:
                 self._profiles.report(asked, line, profile, None)
                 return
-            now = self._ports.clock.now_ms()
-            self._profiles.report(asked, line, profile, Fault(request.model.id, failure, began, now))
-            repaired = mended(first, failure) if not self._calls and first is request else None
+            repaired = mended(first, failed.failure) if not self._calls else None
             if repaired is not None:
-                first = request = repaired
-                self._calls, self._level, self._waited = self._calls + 1, "operation", 0
-                continue
-            free = self._profiles.free_ms(asked, line)
-            state, effect = failover.step(state, failover.Failed(failure, free_ms=free))
+                first, effect = repaired, Again(0, "operation")
+            else:
+                effect, failed = self._next(failed, asked, line, profile, began=began)
             match effect:
                 case Again(wait, level):
                     self._level, self._waited = level, wait
@@ -127,21 +122,37 @@ class Call:
                 case NextProfile():
                     at, self._level, self._waited = at + 1, "profile", 0
                 case _:
-                    self._push(self._ended(failed, effect, free))
+                    self._push(failed)
                     return
             self._calls += 1
-            self._said = resuming.shown(self._stream.draft.parts())
-            if self._said:
-                messages = resuming.continued(first.messages, self._said, began)
-                request = replace(first, messages=messages, session="")
+            request = self._behind(first, began)
 
-    def _ended(self, failed: Failed, effect: failover.Effect, free: int | None) -> Failed:
-        """The failure as it is told; it says when another try makes sense, where that is known."""
+    def _next(
+        self, failed: Failed, asked: Asked, line: Line, profile: Profile, *, began: int
+    ) -> tuple[failover.Effect, Failed]:
+        """What comes after a failed call; the failure says when another try makes sense, where that is known.
+
+        A login is judged when its tries are over, not by each of them.
+        """
         failure = failed.failure
-        if failure.kind not in failover.LIMITS or free is None:
-            return failed
-        failure = replace(failure, retry_after_ms=failure.retry_after_ms or free)
-        return replace(failed, failure=timed(failure) if isinstance(effect, Suspend) else failure)
+        state, effect = failover.step(self._state, failover.Failed(failure))
+        if not isinstance(effect, Again):
+            now = self._ports.clock.now_ms()
+            self._profiles.report(asked, line, profile, Fault(asked.model, failure, began, now))
+            free = self._profiles.free_ms(asked, line)
+            state, effect = failover.step(self._state, failover.Failed(failure, free_ms=free))
+            if free is not None and failure.kind in failover.LIMITS:
+                failure = replace(failure, retry_after_ms=failure.retry_after_ms or free)
+                failed = replace(failed, failure=timed(failure) if isinstance(effect, Suspend) else failure)
+        self._state = state
+        return effect, failed
+
+    def _behind(self, request: ModelRequest, now_ms: int) -> ModelRequest:
+        """The request that goes on behind what was shown."""
+        self._said = resuming.shown(self._stream.draft.parts())
+        if not self._said:
+            return request
+        return replace(request, messages=resuming.continued(request.messages, self._said, now_ms), session="")
 
     def _push(self, event: StreamEvent) -> None:
         if isinstance(event, Done | Failed):
