@@ -11,6 +11,9 @@ thinkingFormat = "openrouter"
 [audio]                                # only where it turns recordings into words, in OpenAI's dialect
 model = "whisper-large-v3-turbo"
 order = 10
+[[login]]                              # ways to log in beside a key, as `domains.models.ways` reads them
+id = "oauth"
+kind = "oauth"
 [[model]]
 id = "anthropic/claude-sonnet-5"
 context_window = 1_000_000
@@ -62,6 +65,8 @@ class Provider:
 
     `auth` optional means that a server of one's own usually wants no key. `probe` is asked at first run whether such
     a server is running. `aggregator`: it hands calls on to many others, so that a limit of one is no reason to rest.
+    `logins` are its ways to log in, read when somebody does. `catalog` names the form of the list that its server has
+    of the models a key may use: `openai` (`GET base_url/models`) or `clawrouter`; empty where none is asked for.
     """
 
     id: str
@@ -80,6 +85,8 @@ class Provider:
     models: tuple[Offer, ...] = ()
     audio: Audio | None = None
     aggregator: bool = False
+    logins: tuple[Mapping[str, Any], ...] = ()
+    catalog: str = ""
 
 
 def parse(text: str, where: str) -> Provider:
@@ -103,6 +110,8 @@ def parse(text: str, where: str) -> Provider:
             models=tuple(_offer(model) for model in body.get("model", ())),
             audio=Audio(**body["audio"]) if "audio" in body else None,
             aggregator=bool(body.get("aggregator", False)),
+            logins=tuple(dict(login) for login in body.get("login", ())),
+            catalog=str(body.get("catalog", "")),
         )
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{where}: not TOML: {error}") from None

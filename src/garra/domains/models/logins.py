@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import logging
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -40,10 +40,18 @@ class Kept:
 
 
 class Logins:
-    """`agents` is the folder that has `<id>/agent/auth-profiles.json`; None where no files are read."""
+    """`agents` is the folder that has `<id>/agent/auth-profiles.json`; None where no files are read. `borrowed` reads
+    the logins of other programs; it may block.
+    """
 
-    def __init__(self, db: Database, clock: Clock, agents: Path | None = None) -> None:
-        self._db, self._clock, self._agents = db, clock, agents
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        agents: Path | None = None,
+        borrowed: Callable[[], Iterable[Profile]] = tuple,
+    ) -> None:
+        self._db, self._clock, self._agents, self._borrowed = db, clock, agents, borrowed
 
     async def load(self) -> Kept:
         """Everything, as it stands now. Raises what the store raises."""
@@ -51,7 +59,7 @@ class Logins:
 
     def _read(self, connection: Connection) -> Kept:
         files = {} if self._agents is None else documents(self._agents)
-        found: dict[Owned, Profile] = {}
+        found: dict[Owned, Profile] = {("", each.id): each for each in self._borrowed()}
         health: dict[Owned, Health] = {}
         orders: dict[Owned, tuple[str, ...]] = {}
         problems: list[str] = []
@@ -76,7 +84,12 @@ class Logins:
 
     async def put(self, profile: Profile) -> Profile:
         """Keep a login, whatever was kept under its id; its faults of before are forgotten. It is on disk then."""
-        return await self._db.write(lambda c: self._put(c, profile), durable=True)
+
+        def work(connection: Connection) -> Profile:
+            connection.execute("DELETE FROM auth_health WHERE agent=? AND id=?", (profile.agent, profile.id))
+            return self._put(connection, profile)
+
+        return await self._db.write(work, durable=True)
 
     def _put(self, connection: Connection, profile: Profile) -> Profile:
         key = (profile.agent, profile.id)
@@ -86,7 +99,6 @@ class Logins:
             "INSERT OR REPLACE INTO auth_profiles VALUES (?,?,?,?,?,?,?)",
             (*key, new.provider, new.kind, _json(profiles.written(new)), new.version, self._clock.now_ms()),
         )
-        connection.execute("DELETE FROM auth_health WHERE agent=? AND id=?", key)
         return new
 
     async def swap(self, old: Profile, new: Profile) -> Profile | None:
