@@ -110,9 +110,10 @@ class Call:
             if failed is None:
                 self._profiles.report(asked, line, profile, None)
                 return
+            effect: failover.Effect = Again(0, "operation")
             repaired = mended(first, failed.failure) if not self._calls else None
             if repaired is not None:
-                first, effect = repaired, Again(0, "operation")
+                first = repaired
             else:
                 effect, failed = self._next(failed, asked, line, profile, began=began)
             match effect:
