@@ -73,6 +73,7 @@ def test_who_cannot_be_used() -> None:
     assert profiles.unfit(profile("a", "token", expires_ms=-1), NOW) == "invalid_expires"
     assert profiles.unfit(profile("a", "oauth", refresh=Secret("r"), expires_ms=1), NOW) == ""
     assert profiles.unfit(profile("a", "oauth", expires_ms=1), NOW) == "expired"
+    assert profiles.unfit(profile("a", "oauth", refresh=Secret("r"), expires_ms=1, extra={"refused": {}}), NOW)
 
 
 @pytest.mark.parametrize(("said", "read"), [(None, None), ("soon", -1), (0, -1), (9e15, -1), (1799e9, 1799 * 10**9)])

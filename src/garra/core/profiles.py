@@ -26,6 +26,10 @@ LAST_MS: Final = 8_640_000_000_000_000
 """The last moment that the original's clock knows."""
 SOON_MS: Final = 300_000
 """An access that ends within this is renewed before it is used."""
+OWNER: Final = "managedBy"
+"""Beside the secrets of a login of another program: whose it is. It is read there, never renewed or written."""
+REFUSED: Final = "refused"
+"""Beside the secrets of a login that its issuer refuses to renew."""
 
 _SECRETS: Final[Mapping[Kind, str]] = {"api_key": "key", "token": "token", "oauth": "access"}
 _NONE: Final = Secret("")
@@ -133,7 +137,7 @@ def unfit(profile: Profile, now_ms: int) -> str:
     """Why a profile cannot be used, as the original names it; empty where it can."""
     if profile.secret.missing:
         return "unresolved_ref"
-    if profile.kind == "oauth" and profile.refresh:
+    if profile.kind == "oauth" and profile.refresh and REFUSED not in profile.extra:
         return ""
     if not profile.secret:
         return "missing_credential"

@@ -177,10 +177,10 @@ class Profiles:
         try:
             return Line(implicit(asked.entry, asked.env))
         except RunFailed:
-            if self.logins is None or self._read_at == self._clock.monotonic():
-                raise
-            await self.read()
-            line = self._named(asked)
+            line = self._named(asked, borrowed=True)
+            if line is None and self.logins is not None and self._read_at != self._clock.monotonic():
+                await self.read()
+                line = self._named(asked, borrowed=True)
             if line is None:
                 raise
             return await self._pinned(asked, line)
@@ -196,8 +196,10 @@ class Profiles:
     async def _again(self) -> None:
         await self.read()
 
-    def _named(self, asked: Asked) -> Line | None:
-        """The logins that are kept for a provider; None where none can be used."""
+    def _named(self, asked: Asked, *, borrowed: bool = False) -> Line | None:
+        """The logins that are kept for a provider; None where none can be used. Another program's login, which nobody
+        asked to use, counts only where there is nothing else (`borrowed`).
+        """
         if not self._kept.profiles:
             return None
         provider = asked.entry.provider.id
@@ -213,6 +215,8 @@ class Profiles:
         if wanted is None:
             allowed = {name for name, each in auth.profiles.items() if each.provider.lower() == provider}
             mine = [each for each in mine if each.id in allowed] if allowed else mine
+            if not borrowed:
+                mine = [each for each in mine if not each.extra.get(profiles.OWNER) or each.id == asked.prefer]
         now = self._clock.now_ms()
         used = {each.id: self._of(each).used_ms for each in mine}
         line = profiles.ordered(mine, wanted, used.__getitem__, now)

@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol
 from garra.core import oauth, profiles
 from garra.core.errors import Conflict, Failure, FailureKind, GarraError, NotFound, RunFailed
 from garra.core.oauth import Issuer, Refused, Tokens
-from garra.core.profiles import Profile
+from garra.core.profiles import OWNER, REFUSED, Profile
 from garra.core.value import frozen
 from garra.domains.models.logins import Logins
 from garra.io import lock
@@ -38,9 +38,9 @@ LOCK_S: Final = 45.0
 REST_MS: Final = 30_000
 """A renewal that failed for now is not tried again before, while the old access still holds."""
 TRIES: Final = 3
-RENEWAL, REFUSED, METHOD, ISSUER, OWNER = "renewal", "refused", "method", "issuer", "managedBy"
-"""What a stored login says beside its secrets: a renewal that was begun, one that was refused for good; by which way
-and at which origin it was given; which other program owns it."""
+RENEWAL, METHOD, ISSUER = "renewal", "method", "issuer"
+"""What a stored login says beside its secrets: a renewal that was begun; by which way and at which origin it was
+given."""
 _K = FailureKind
 
 Ask = Callable[[Issuer, Mapping[str, str]], Awaitable[Tokens | Refused]]
@@ -138,10 +138,10 @@ class Renewals:
             current = await self._stored(current, kept)
         if not profiles.stale(current, self._clock.now_ms()):
             return current
+        if words := refused(current):
+            return self._held(current, words)
         issuer = self._issuer(current)
         spent = _digest(current)
-        if refused := _note(current, REFUSED, spent):
-            raise _over(current, str(refused.get("words", "")))
         cut = _note(current, RENEWAL, spent) is not None
         current = await self._begun(current, spent)
         answer = await self._ask(issuer, oauth.refresh_form(issuer, current.refresh.reveal()))
@@ -152,8 +152,6 @@ class Renewals:
 
     def _issuer(self, profile: Profile) -> Issuer:
         """Who gave it, if that is who would be asked: a refresh token goes to nobody else."""
-        if not profile.refresh:
-            raise _over(profile, "it has no refresh token")
         try:
             issuer = self._sources.issuer(profile)
         except NotFound as lost:
@@ -209,7 +207,7 @@ class Renewals:
         """What follows when there are no tokens."""
         now = self._clock.now_ms()
         if answer.why == "passing":
-            if profile.secret and profile.expires_ms is not None and profile.expires_ms > now:
+            if self._holds(profile):
                 log.warning("the login %s was not renewed, its access holds still: %s", profile.id, answer.words)
                 self._failed[profile.agent, profile.id] = now
                 return profile
@@ -220,12 +218,21 @@ class Renewals:
         if answer.why == "grant":
             noted = {**_plain(profile.extra), REFUSED: {"of": _digest(profile), "at": now, "words": words}}
             await self._logins.swap(profile, replace(profile, extra=noted))
+        return self._held(profile, words)
+
+    def _held(self, profile: Profile, words: str) -> Profile:
+        """A login that is not renewed any more, while its access holds. Raises RunFailed (auth) then."""
+        if self._holds(profile):
+            return profile
         raise _over(profile, words)
 
+    def _holds(self, profile: Profile) -> bool:
+        ends = profile.expires_ms
+        return bool(profile.secret) and ends is not None and ends > self._clock.now_ms()
+
     def _resting(self, profile: Profile) -> bool:
-        at, now = self._failed.get((profile.agent, profile.id)), self._clock.now_ms()
-        holds = profile.expires_ms is not None and profile.expires_ms > now
-        return at is not None and holds and now - at < REST_MS
+        at = self._failed.get((profile.agent, profile.id))
+        return at is not None and self._holds(profile) and self._clock.now_ms() - at < REST_MS
 
 
 def taken(profile: Profile, tokens: Tokens) -> Profile:
@@ -238,7 +245,9 @@ def taken(profile: Profile, tokens: Tokens) -> Profile:
 
 
 def refused(profile: Profile) -> str:
-    """Why the issuer refuses to renew it; empty where it does not."""
+    """Why it cannot be renewed any more; empty where it can."""
+    if not profile.refresh:
+        return "it has no refresh token"
     noted = _note(profile, REFUSED, _digest(profile))
     return "" if noted is None else str(noted.get("words", ""))
 
@@ -249,7 +258,7 @@ def _plain(extra: Mapping[str, Any]) -> dict[str, Any]:
 
 def _digest(profile: Profile) -> str:
     """Names a refresh token without telling it."""
-    return hashlib.sha256(profile.refresh.reveal().encode()).hexdigest()[:16] if profile.refresh else ""
+    return hashlib.sha256(profile.refresh.reveal().encode()).hexdigest()[:16]
 
 
 def _note(profile: Profile, name: str, of: str) -> Mapping[str, Any] | None:
