@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,12 +33,15 @@ from garra.sdk.model import Api, Model
 from garra.sdk.ports import Via
 
 NOW = "answers from now on."
-_STEPS = ("status", "list", "set", "install-local")
+_STEPS = ("status", "list", "set", "install-local", "auth")
 
 
 def run(arguments: Sequence[str], place: Place | None = None) -> int:
     """Exit code 0 when done, 1 when it could not be done, 2 when the command line is wrong."""
     words = list(arguments)
+    if words[:1] == ["auth"]:
+        logins = importlib.import_module("garra.faces.cli.models_auth")  # opens the database; only where it is asked
+        return int(logins.run(words[1:], place or here()))
     if words and words[0] not in _STEPS and not words[0].startswith("-"):
         raise Misused(unknown(words[0], "models", _STEPS))
     step = words.pop(0) if words and words[0] in _STEPS else "status"
