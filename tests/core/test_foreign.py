@@ -80,3 +80,11 @@ def test_notes_go_behind_what_stands_there_once() -> None:
     assert once == "mine\n\n<!-- imported from MEMORY.md -->\ntheirs\n"
     assert foreign.joined(once, "theirs", "MEMORY.md") == once
     assert foreign.joined("", "theirs", "M") == "<!-- imported from M -->\ntheirs\n"
+
+
+def test_a_row_shows_the_first_words_of_a_person_and_the_last_words() -> None:
+    said = [{"role": "assistant", "text": "ho"}, {"role": "user", "text": " hi   there "}]
+    assert foreign.titles(foreign.told("s1", "", said, 7)) == {
+        "derivedTitle": "hi there", "lastMessagePreview": "hi there"
+    }  # fmt: skip
+    assert foreign.titles((HEAD, result("exec"))) == {}

@@ -48,7 +48,8 @@ class Generated:
             names = {*schema.get("required", ()), *wanted}
             return {name: self.value(schema["properties"][name], full=full, depth=depth + 1) for name in sorted(names)}
         if kind == "array":
-            return [self.value(schema["items"], full=full, depth=depth + 1)] if schema.get("items") and full else []
+            filled = schema.get("items") and (full or schema.get("minItems", 0))
+            return [self.value(schema["items"], full=full, depth=depth + 1)] if filled else []
         low = schema.get("minimum", 0)
         plain = {"string": "x" * max(1, schema.get("minLength", 1)), "integer": low, "number": low, "boolean": True}
         return plain.get(str(kind))

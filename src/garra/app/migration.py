@@ -18,7 +18,7 @@ from garra.config import view
 from garra.config.load import load
 from garra.config.paths import Paths
 from garra.config.write import Writer
-from garra.core import keys
+from garra.core import foreign, keys
 from garra.core.errors import ConfigInvalid, Conflict, GarraError, UserError
 from garra.core.migration import Chat, Found, Here, Item, Plan, State, Wanted, plan
 from garra.core.redact import SENTINEL
@@ -173,7 +173,9 @@ class _Doing:
     async def _chat(self, chat: Chat, *, current: bool) -> None:
         agent = keys.agent_id(chat.agent)
         key = keys.canonical(chat.key or f"agent:{agent}:{chat.session_id}", agent)
-        session = entry_from(key, agent, {"updatedAt": self._clock.now_ms(), **chat.entry})
+        session = entry_from(
+            key, agent, {"updatedAt": self._clock.now_ms(), **foreign.titles(chat.lines), **chat.entry}
+        )
         await self._sessions.adopt(session, chat.lines, current=current)
 
     async def report(self, result: Plan) -> None:

@@ -17,7 +17,7 @@ import uvloop
 
 from garra import __version__
 from garra.app import approvals_served as approvals
-from garra.app import budgets, fallbacks, greeting, letters, logbook, strange, switches, trying
+from garra.app import budgets, fallbacks, greeting, keeping, letters, logbook, strange, switches, trying
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
@@ -182,6 +182,7 @@ class _Resident:
         self._announce(gateway, trace, sockets[0].getsockname(), spare)
         found.spawn(self._prepare(house), "model family")
         found.spawn(Tidy(house.runs, self.clock).run(), "memory given back")
+        found.spawn(keeping.keep(house), "old conversations")
 
     def _watch(self, house: House, host: Host, channels: Channels) -> None:
         """What hears of things and passes them on, until the end."""

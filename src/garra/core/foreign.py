@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from garra.core import transcript
+from garra.core.messages import ToolResult, User
 
 _decode = msgspec.json.Decoder().decode
 
@@ -83,6 +84,15 @@ def _mark(message: Mapping[str, Any], provider: str, *, group: bool) -> dict[str
     if group and message.get("role") == "user":
         return {"source": "group", "where": f"people ({provider})"}
     return None
+
+
+def titles(lines: Sequence[bytes]) -> dict[str, str]:
+    """What a session's row shows of a transcript: its first words of a person, and its last words."""
+    said = [entry.message for entry in transcript.load(b"\n".join(lines)).entries if entry.message is not None]
+    first = next((each.text for each in said if isinstance(each, User) and each.text.strip()), "")
+    last = next((each.text for each in reversed(said) if not isinstance(each, ToolResult) and each.text.strip()), "")
+    found = {"derivedTitle": " ".join(first.split())[:80], "lastMessagePreview": " ".join(last.split())[:200]}
+    return {name: text for name, text in found.items() if text}
 
 
 def told(session_id: str, cwd: str, messages: Sequence[Mapping[str, Any]], now_ms: int) -> tuple[bytes, ...]:

@@ -69,7 +69,7 @@ async def test_an_export_is_the_file_itself_or_a_page_to_read(tmp_path: Path) ->
         await transcript.append(Assistant((Text("half an"),), START, stop="aborted"))
         assert await sessions.export(KEY) == (folder(tmp_path) / f"{session_id}.jsonl").read_bytes()
         page = (await sessions.export(KEY, "md")).decode()
-        with pytest.raises(UserError, match="jsonl or md"):
+        with pytest.raises(UserError, match="md, html, jsonl"):
             await sessions.export(KEY, "pdf")
         await sessions.record(KEY, title=None)
     assert page.startswith("# look at this\n\n- Session: `agent:main:main`")

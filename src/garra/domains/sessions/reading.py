@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from garra.core import transcript
 from garra.core.errors import UserError
+from garra.core.ids import SessionId
 from garra.core.messages import Message, ToolResult
 from garra.core.transcript import Entry
 from garra.core.value import frozen
-from garra.domains.sessions import places, render
+from garra.domains.sessions import page, places, render, restore
 from garra.domains.sessions.session import Session, headline
 from garra.io.store import lines
 
@@ -22,6 +24,8 @@ TAIL_BYTES = 262_144
 """How much of a transcript's end is read for a preview."""
 
 SNIPPET = 160
+
+FORMS = ("md", "html", "jsonl")
 
 
 @frozen
@@ -71,17 +75,41 @@ def _end(path: Path) -> bytes:
     return data if size <= TAIL_BYTES else data[data.find(b"\n") + 1 :]
 
 
-def search(root: Path, sessions: Sequence[Session], text: str, limit: int) -> tuple[Hit, ...]:
+def search(root: Path, sessions: Sequence[Session], text: str, limit: int, *, ended: bool = False) -> tuple[Hit, ...]:
+    """Messages that hold `text`, of the newest sessions first; `ended` looks into what was before a reset, too."""
     wanted = text.strip().casefold()
     hits: list[Hit] = []
     if not wanted:
         return ()
-    for session in sessions:
+    for session in (*sessions, *(earlier(root, sessions) if ended else ())):
         for hit in _hits(root, session, wanted):
             hits.append(hit)
             if len(hits) >= limit:
                 return tuple(hits)
     return tuple(hits)
+
+
+def earlier(root: Path, sessions: Sequence[Session]) -> Iterator[Session]:
+    """What `sessions` were before they began anew: each by the way that its transcript tells, newest first."""
+    for session in sessions:
+        known, at = {str(session.session_id)}, session.extra.get("previousSessionId")
+        while isinstance(at, str) and at not in known:
+            known.add(at)
+            before = replace(session, session_id=SessionId(at))
+            yield before
+            at = _before(root, before)
+
+
+def _before(root: Path, session: Session) -> str | None:
+    """Which transcript came before this one, as its head says."""
+    try:
+        with places.transcript(root, session.agent_id, session.session_id).open("rb") as file:
+            head = transcript.load(file.read(restore.HEAD_BYTES))
+    except (OSError, UserError):
+        return None
+    told = next((data for entry in head.entries[:3] if (data := restore.born(entry)) is not None), {})
+    found = told.get("previous")
+    return found if isinstance(found, str) else None
 
 
 def _hits(root: Path, session: Session, wanted: str) -> Iterator[Hit]:
@@ -124,10 +152,11 @@ def branch(root: Path, session: Session) -> tuple[Entry, ...]:
 
 def export(root: Path, session: Session, form: str) -> bytes:
     """Raises UserError for an unknown form, Unavailable when the file cannot be read."""
-    if form not in ("jsonl", "md"):
-        raise UserError(f"a transcript can be exported as jsonl or md, not as {form!r}")
-    if form == "md":
-        return render.markdown(session, transcript.visible(branch(root, session))).encode("utf-8", "replace")
+    if form not in FORMS:
+        raise UserError(f"a transcript can be exported as {', '.join(FORMS)}, not as {form!r}")
+    if form != "jsonl":
+        text = render.markdown(session, transcript.visible(branch(root, session)))
+        return (text if form == "md" else page.html(session, text)).encode("utf-8", "replace")
     path = places.transcript(root, session.agent_id, session.session_id)
     try:
         return lines.read(path)

@@ -88,7 +88,7 @@ def _unnamed(agent: str) -> str:
 
 
 def _session(head: transcript.Loaded, path: Path, agent: str) -> Session:
-    told = next((data for entry in head.entries[:3] if (data := _born(entry)) is not None), {})
+    told = next((data for entry in head.entries[:3] if (data := born(entry)) is not None), {})
     chosen = keys.session_id(path.stem)
     key = told.get("key")
     if not isinstance(key, str):
@@ -98,7 +98,8 @@ def _session(head: transcript.Loaded, path: Path, agent: str) -> Session:
     return Session(SessionKey(key), chosen, AgentId(agent), begun, changed, begun, str(told.get("createdVia", "run")))
 
 
-def _born(entry: transcript.Entry) -> dict[str, Any] | None:
+def born(entry: transcript.Entry) -> dict[str, Any] | None:
+    """What an entry tells of its session, where it is the one that does."""
     if entry.type != "custom":
         return None
     body = entry.body

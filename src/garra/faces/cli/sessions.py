@@ -1,4 +1,4 @@
-"""`garra sessions`: list, read, export and delete conversations."""
+"""`garra sessions`: list, read, export and delete conversations; the rest of it stands in `sessions_more`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +16,14 @@ from garra.client.socket import Unreachable
 from garra.core import keys, taint, transcript
 from garra.core.errors import GarraError, NotFound, UserError
 from garra.domains.sessions.store import Query, Session, Sessions, entry_json
-from garra.faces.cli import discreet, output, parsing
+from garra.faces.cli import discreet, output, parsing, sessions_more
 from garra.faces.cli.place import Place, here
+from garra.faces.cli.sessions_place import key_of, main_of, store
 from garra.io.clock import SystemClock
 from garra.io.files import atomic
-from garra.io.store.db import Database
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    pass
 
 Step = Callable[[argparse.Namespace, Place], Awaitable[int]]
 
@@ -79,13 +78,19 @@ def _parser() -> argparse.ArgumentParser:
     copy = add("export", _export, "write a conversation to a file")
     copy.add_argument("key", nargs="?", default="main", help="its key, or the end of it (main)")
     copy.add_argument("--agent", default="main", metavar="ID", help="whose, where the key does not say (main)")
-    copy.add_argument("--format", default="md", choices=("md", "jsonl"), help="Markdown, or the transcript itself")
+    copy.add_argument(
+        "--format",
+        default="md",
+        choices=("md", "html", "jsonl"),
+        help="Markdown, a web page, the transcript itself",
+    )
     copy.add_argument("--output", type=_file, metavar="FILE", help="where to (standard output)")
     gone = add("delete", _delete, "delete conversations; their transcripts are kept as *.deleted.*")
     gone.add_argument("keys", nargs="+", metavar="KEY")
     gone.add_argument("--agent", default="main", metavar="ID", help="whose, where a key does not say (main)")
     gone.add_argument("--yes", action="store_true", help="do not ask")
     gone.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
+    sessions_more.add(add)
     return parser
 
 
@@ -104,30 +109,6 @@ def _limit(text: str) -> int:
     return sys.maxsize >> 1 if text == "all" else _positive(text)
 
 
-@asynccontextmanager
-async def _store(place: Place) -> AsyncIterator[Sessions]:
-    """The sessions of this installation. Raises NotFound where there is none yet, so that looking makes nothing."""
-    if not (await asyncio.to_thread(place.paths.agents.exists)):
-        raise NotFound(f"there are no sessions in {place.paths.state} yet: talk to an agent first (garra)")
-    db = Database(place.paths.db)
-    sessions = Sessions(db, place.paths.agents, SystemClock(), quick.fresh)
-    try:
-        yield sessions
-    finally:
-        await sessions.close()
-        await db.close()
-
-
-def _key(place: Place, text: str, agent: str) -> str:
-    return keys.canonical(text, agent, _main(place))
-
-
-def _main(place: Place) -> str:
-    chosen = place.config.get("session")
-    name = chosen.get("mainKey") if isinstance(chosen, dict) else None
-    return name if isinstance(name, str) and name else "main"
-
-
 async def _list(asked: argparse.Namespace, place: Place) -> int:
     now = SystemClock().now_ms()
     query = Query(
@@ -138,7 +119,7 @@ async def _list(asked: argparse.Namespace, place: Place) -> int:
         limit=asked.limit,
     )
     try:
-        async with _store(place) as sessions:
+        async with store(place) as sessions:
             page = await sessions.list(query)
     except NotFound:
         if not asked.json:
@@ -200,8 +181,8 @@ def compact(count: int) -> str:
 
 
 async def _history(asked: argparse.Namespace, place: Place) -> int:
-    key = _key(place, asked.key, asked.agent)
-    async with _store(place) as sessions:
+    key = key_of(place, asked.key, asked.agent)
+    async with store(place) as sessions:
         session, entries = await sessions.read(key)
     said = [entry for entry in entries if entry.type == "message"]
     shown, blots = said[-asked.limit :], await asyncio.to_thread(discreet.blots_of, place)
@@ -224,8 +205,8 @@ def _who(message: object) -> str:
 
 
 async def _export(asked: argparse.Namespace, place: Place) -> int:
-    key = _key(place, asked.key, asked.agent)
-    async with _store(place) as sessions:
+    key = key_of(place, asked.key, asked.agent)
+    async with store(place) as sessions:
         data = await sessions.export(key, asked.format)
     data = (await asyncio.to_thread(discreet.blots_of, place)).data(data)
     if asked.json:
@@ -244,7 +225,7 @@ def _where(asked: argparse.Namespace, text: str) -> dict[str, Any]:
 
 
 async def _delete(asked: argparse.Namespace, place: Place) -> int:
-    async with _store(place) as sessions:
+    async with store(place) as sessions:
         results = [await _judged(sessions, place, text, asked.agent) for text in asked.keys]
         wanted = [result["key"] for result in results if result["ok"]]
         if wanted and not asked.dry_run and not asked.yes and not await asyncio.to_thread(_sure, asked, wanted):
@@ -271,11 +252,11 @@ def _sure(asked: argparse.Namespace, wanted: Sequence[str]) -> bool:
 
 async def _judged(sessions: Sessions, place: Place, text: str, agent: str) -> dict[str, Any]:
     """Whether a session can be deleted."""
-    key = _key(place, text, agent)
+    key = key_of(place, text, agent)
     if await sessions.get(key) is None:
         error = "no such session: see garra sessions list"
         return {"key": key, "ok": False, "status": "not_found", "error": error}
-    if keys.is_main(key, _main(place)):
+    if keys.is_main(key, main_of(place)):
         error = "an agent's main session cannot be deleted: begin it anew with /new in a chat"
         return {"key": key, "ok": False, "status": "failed", "error": error}
     return {"key": key, "ok": True, "status": "would_delete"}

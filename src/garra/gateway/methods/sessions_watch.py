@@ -112,8 +112,9 @@ async def search(host: Host, caller: Caller, params: SessionsSearch) -> dict[str
     """Messages that hold the words, those of the newest sessions first."""
     agent = host.agent(params.agent_id) if params.agent_id else None
     keys = None if params.session_keys is None else {host.key(key, agent) for key in params.session_keys}
-    hits = await host.sessions.search(params.query, agent_id=agent, limit=params.limit if keys is None else 1000)
-    kept = [hit for hit in hits if keys is None or hit.session.key in keys][: params.limit]
+    hits = await host.sessions.search(
+        params.query, agent_id=agent, limit=params.limit, keep=lambda each: keys is None or each.key in keys, ended=True
+    )
     return {
         "results": [
             {
@@ -125,7 +126,7 @@ async def search(host: Host, caller: Caller, params: SessionsSearch) -> dict[str
                 "snippet": hit.snippet,
                 "score": 1.0,
             }
-            for hit in kept
+            for hit in hits
             if hit.role in ("user", "assistant")
         ]
     }
