@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from garra.config.live import Live
 from garra.core.blots import Blots
+from garra.core.events import Noticed, RunEvent
 from garra.domains.models.registry import Models
 from garra.domains.sessions.store import Sessions
+from garra.runs import chore
 from garra.runs.compaction import Compactor, Ports
 from garra.runs.fitting import Fitting
 from garra.runs.purse import Purse
 from garra.sdk.ports import Clock
+
+if TYPE_CHECKING:
+    from garra.app.house import House
+
+Tell = Callable[[RunEvent, str], None]
 
 
 def made(
@@ -19,3 +27,24 @@ def made(
 ) -> Fitting:
     """One for all runs of a house."""
     return Fitting(Compactor(Ports(models, sessions, lambda: live.config, clock, blots, purse)))
+
+
+def asked(house: House, new_id: Callable[[], str]) -> Callable[[str, str], Awaitable[str]]:
+    """Sums one conversation up, in its place in line; gives what a person is told. Raises UserError with why not."""
+
+    async def compact(key: str, focus: str = "") -> str:
+        session = await house.sessions.need(key)
+        turn = chore.turn(chore.COMPACT, session.key, session.agent_id, f"compact-{new_id()}", focus)
+        return (await chore.done(house.runs, turn)).reply
+
+    return compact
+
+
+def heard(house: House, tell: Tell) -> Callable[[], None]:
+    """Have `tell` called with each line that a run has for its person; gives what ends it. It must not block."""
+
+    def hear(event: RunEvent) -> None:
+        if isinstance(event.body, Noticed):
+            tell(event, event.body.text)
+
+    return house.runs.subscribe(hear)

@@ -15,9 +15,12 @@ from garra.gateway import kin, work
 from garra.gateway.approvals import WHERE, register
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, APPROVALS, PAIRING, Caller
+from garra.gateway.methods.sessions_compact import summed
+from garra.runs import chore
+from garra.runs.compaction import Outcome
+from garra.runs.renewal import wants_digest
 from garra.turns import allstop, approve, kinfolk, queueing, spent
-from garra.turns.chores import QUEUES, used
-from garra.turns.parts import cannot_compact
+from garra.turns.chores import QUEUES, UNDONE, compactions, used
 
 
 @frozen
@@ -75,11 +78,22 @@ async def _help(host: Host, session: Session, typed: Typed, caller: Caller) -> s
 
 
 async def _new(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    if typed.argument.lower() == "undo":
+        return await _undo(host, session, typed, caller)
     await host.runs.abort(session.key, None, "reset")
     await kin.stop_under(host, session.key)
-    await host.sessions.reset(session.key, typed.name)
+    digest = wants_digest(host.config.session, by_hand=True)
+    await host.sessions.reset(session.key, typed.name, digest=digest)
     host.show.changed(session.key, session.agent_id, reason=typed.name)
-    return "A new conversation begins. What was said before is kept and can be exported."
+    return "A new conversation begins. What was said before is kept and can be exported; /undo goes back to it."
+
+
+async def _undo(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    await host.runs.abort(session.key, None, "reset")
+    await kin.stop_under(host, session.key)
+    await host.sessions.undo(session.key)
+    host.show.changed(session.key, session.agent_id, reason="undo")
+    return UNDONE
 
 
 async def _stop(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
@@ -103,7 +117,9 @@ async def _status(host: Host, session: Session, typed: Typed, caller: Caller) ->
     used, window = row.get("totalTokens"), row["contextTokens"]
     tokens = f"{used} of {window} tokens" if used and window else "nothing said yet"
     busy = "working" if row["hasActiveRun"] else "idle"
-    return f"Garra {host.version} · {model} · {tokens} · {busy}\nSession {session.key} ({session.session_id})"
+    times = compactions(session)
+    summed = f" · {times}" if times else ""
+    return f"Garra {host.version} · {model} · {tokens} · {busy}{summed}\nSession {session.key} ({session.session_id})"
 
 
 async def _model(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
@@ -169,7 +185,7 @@ async def _queue(host: Host, session: Session, typed: Typed, caller: Caller) -> 
 
 
 async def _compact(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
-    return await cannot_compact(session.key)
+    return chore.line(Outcome("cut", *await summed(host, session, typed.argument)))
 
 
 async def _pair(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
@@ -209,7 +225,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("help", "show what can be typed", "status", _help, aliases=("commands",)),
     Command("status", "show model, tokens and whether something runs", "status", _status),
     Command("new", "begin a new conversation", "session", _new),
-    Command("reset", "begin anew; the old conversation is kept", "session", _new),
+    Command("reset", "begin anew; the old conversation is kept", "session", _new, takes="[undo]"),
     Command("stop", "stop what is running; all: everywhere", "session", _stop, takes="[all [pause]]",
             aliases=("abort",)),
     Command("resume", "let work go on after /stop all pause", "management", _resume),
@@ -223,7 +239,8 @@ COMMANDS: tuple[Command, ...] = (
             takes="[mode | default]"),
     Command("whoami", "who you are here and what you may do", "status", _whoami, aliases=("id",)),
     Command("usage", "tokens of this conversation, of today and of this month", "status", _usage),
-    Command("compact", "sum up the conversation so far", "session", _compact),
+    Command("compact", "sum up the conversation so far", "session", _compact, takes="[what matters most]"),
+    Command("undo", "go back to the conversation before the last reset", "session", _undo),
     Command("pair", "who asks to be let in; let one in", "management", _pair, takes="[code]"),
     Command("approve", "allow what an agent asks", "management", _approve, takes="[id] [answer]"),
     Command("deny", "forbid what an agent asks", "management", _approve, takes="[id]"),

@@ -194,6 +194,7 @@ PASSED = (
     "status", "startedAt", "endedAt", "runtimeMs", "lastRunId", "lastRunError", "fastMode", "reasoningLevel",
     "elevatedLevel", "traceLevel", "responseUsage", "sendPolicy", "groupActivation", "color", "icon", "category",
     "spawnedBy", "spawnDepth", "lastReadAt", "abortedLastRun", "forkedFromParent", "parentSessionKey", "taint",
+    "compactionCount",
 )  # fmt: skip
 
 

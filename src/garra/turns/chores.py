@@ -13,6 +13,7 @@ from garra.core.routing import Route
 from garra.core.value import frozen
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
+from garra.runs.renewal import wants_digest
 from garra.sdk.model import Level
 from garra.turns import allstop, approve, commands, kinfolk, queueing, spent
 from garra.turns.ask import Spoken
@@ -58,7 +59,8 @@ class Desk:
     @property
     def rest(self) -> str:
         """What is to be answered once the command is done: only /new takes such words."""
-        return self.given.words if self.given.command.name in FAREWELL else ""
+        name = self.given.command.name
+        return self.given.words if name in FAREWELL and (name, self.word) != ("reset", "undo") else ""
 
     async def session(self) -> Session | None:
         return await self.ports.sessions.get(self.key)
@@ -109,6 +111,7 @@ async def _status(desk: Desk) -> str:
         f"Thinking: {(session.thinking if session else None) or 'as set'}, queue: {waits.mode}",
         f"Conversation: {desk.key}",
         _context(session),
+        compactions(session),
         f"Read from outside: {read}" if session and (read := taint.told(session.extra.get(taint.ROW))) else "",
     ]
     group = desk.spoken.judged.group
@@ -132,6 +135,12 @@ def _context(session: Session | None) -> str:
         return ""
     window = f" of {session.context_tokens:,}" if session.context_tokens else ""
     return f"Context: {session.totals.total:,}{window} tokens"
+
+
+def compactions(session: Session | None) -> str:
+    """How often a conversation was summed up; empty for never."""
+    count = session.extra.get("compactionCount") if session else None
+    return f"🧹 Compactions: {count}" if isinstance(count, int) and count > 0 else ""
 
 
 async def _whoami(desk: Desk) -> str:
@@ -184,13 +193,27 @@ async def _subagents(desk: Desk) -> str:
 
 
 async def _new(desk: Desk) -> str:
+    if desk.word == "undo" and desk.given.command.name == "reset":
+        return await _undo(desk)
+    digest = wants_digest(desk.ports.config().session, by_hand=True)
     for route in desk.spoken.routes:
         await desk.ports.runs.abort(route.key, reason="stop")
         await desk.ports.halt(route.key)
         await desk.ports.sessions.reset(
-            route.key, FAREWELL[desk.given.command.name], cwd=desk.ports.workspace(route.agent)
+            route.key, FAREWELL[desk.given.command.name], cwd=desk.ports.workspace(route.agent), digest=digest
         )
-    return "A new conversation has begun; the one before is kept."
+    return "A new conversation has begun; the one before is kept. /undo goes back to it."
+
+
+UNDONE: Final = "The conversation before goes on. /undo once more goes back to the one that was just left."
+
+
+async def _undo(desk: Desk) -> str:
+    for route in desk.spoken.routes:
+        await desk.ports.runs.abort(route.key, reason="stop")
+        await desk.ports.halt(route.key)
+        await desk.ports.sessions.undo(route.key)
+    return UNDONE
 
 
 async def _queue(desk: Desk) -> str:
@@ -268,7 +291,7 @@ async def _reply(desk: Desk) -> str:
 
 
 async def _compact(desk: Desk) -> str:
-    return await desk.ports.compact(desk.key)
+    return await desk.ports.compact(desk.key, desk.given.words)
 
 
 async def _activation(desk: Desk) -> str:
@@ -320,6 +343,7 @@ CHORES: Final[Mapping[str, Chore]] = {
     "subagents": _subagents,
     "new": _new,
     "reset": _new,
+    "undo": _undo,
     "queue": _queue,
     "model": _set_model,
     "think": _think,

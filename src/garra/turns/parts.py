@@ -167,7 +167,11 @@ class Sessions(Protocol):
 
     async def patch(self, key: str, changes: Mapping[str, Any]) -> Session: ...
 
-    async def reset(self, key: str, reason: str = "reset", *, cwd: str | None = None) -> Session: ...
+    async def reset(
+        self, key: str, reason: str = "reset", *, cwd: str | None = None, digest: bool = False
+    ) -> Session: ...
+
+    async def undo(self, key: str) -> Session: ...
 
     async def transcript(self, key: str) -> Told: ...
 
@@ -225,7 +229,7 @@ class Pairing(Protocol):
     async def approve(self, channel: str, code: str, account: str = "") -> Guest: ...
 
 
-async def cannot_compact(key: str) -> str:
+async def cannot_compact(key: str, focus: str = "") -> str:
     """Where nothing sums up conversations. Raises UserError."""
     raise UserError("A conversation cannot be summed up yet. /new begins another one; what was said is kept.")
 
@@ -233,9 +237,9 @@ async def cannot_compact(key: str) -> str:
 @frozen
 class Ports:
     """Everything. `workspace` gives an agent's folder; `halt` ends a session's programs and sub-agents, and says how
-    many of these; `compact` sums one up and says what became of it; `warn` is a line for the owner; `approvals` are the
-    questions that /approve answers, `questions` those of agents; `switch` stops and pauses everything, `ledger` tells
-    what was spent.
+    many of these; `compact` sums one up, told what matters most, and says what became of it; `warn` is a line for the
+    owner; `approvals` are the questions that /approve answers, `questions` those of agents; `switch` stops and pauses
+    everything, `ledger` tells what was spent.
     """
 
     inbox: Inbox
@@ -253,7 +257,7 @@ class Ports:
     halt: Callable[[str], Awaitable[int]]
     warn: Callable[[str], None]
     attachments: Attachments = field(default_factory=Names)
-    compact: Callable[[str], Awaitable[str]] = cannot_compact
+    compact: Callable[[str, str], Awaitable[str]] = cannot_compact
     version: str = ""
     subagents: Subagents | None = None
     approvals: Approvals | None = None

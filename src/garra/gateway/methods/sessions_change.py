@@ -19,6 +19,7 @@ from garra.gateway.method import ADMIN, WRITE, Caller, Method
 from garra.gateway.methods.chat import say, stop
 from garra.gateway.params import Attachment, Index, Limit, Name, Params
 from garra.gateway.rows import RUNTIME
+from garra.runs.renewal import wants_digest
 
 Label = Annotated[str, Meta(min_length=1, max_length=512)]
 Text = str | None | UnsetType
@@ -243,7 +244,8 @@ async def reset(host: Host, caller: Caller, params: SessionsReset) -> dict[str, 
     session = await host.ensure(key)
     expect(session, params.expected_session_id)
     await stop(host, key, reason="reset")
-    fresh = await host.sessions.reset(key, params.reason)
+    digest = wants_digest(host.config.session, by_hand=True)
+    fresh = await host.sessions.reset(key, params.reason, digest=digest)
     host.show.changed(key, fresh.agent_id, reason=params.reason)
     return {"ok": True, "key": key, "entry": entry_json(fresh), "resolved": resolved(host, fresh)}
 
