@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garra.core.budget import Document, cut, fit, injected_json, truncation_json
+from garra.core.budget import SHORTER, Document, cut, fit, injected_json, room, share, truncation_json
+from garra.core.compaction import weight
 
 
 @pytest.mark.req("LOOP-12")
@@ -55,3 +56,26 @@ def test_what_is_missing_unreadable_or_blank() -> None:
 @given(st.text(max_size=300), st.integers(0, 300))
 def test_never_more_than_the_limit(text: str, limit: int) -> None:
     assert len(cut(text, "x", limit)) <= limit
+
+
+def test_additions_share_their_room_first_come_first_served() -> None:
+    assert room(200_000) == 2_000
+    assert room(8_000) == 400
+    assert share(["  one ", "two"], 100) == ("one", "two")
+    first, second, third = share(["a" * 30, "b" * 30, "c"], 12)
+    assert first == "a" * 30
+    assert second == "b" * (18 - weight(SHORTER)) + SHORTER
+    assert third == ""
+
+
+@given(st.lists(st.text(max_size=60), max_size=5), st.integers(0, 40))
+def test_additions_never_take_more_than_their_room(texts: list[str], tokens: int) -> None:
+    shared = share(texts, tokens)
+    assert len(shared) == len(texts)
+    assert sum(map(weight, shared)) <= 4 * tokens
+
+
+def test_other_scripts_weigh_more() -> None:
+    (one,) = share(["\u4f60" * 100], 25)
+    assert one.endswith(SHORTER)
+    assert 20 <= len(one) - len(SHORTER) <= 31

@@ -15,6 +15,7 @@ from typing import Any
 from garra.app import approvals, brought, commands, compaction, driven, egress, kin, logbook, spending, web
 from garra.app.discretion import Discretion
 from garra.app.first import FirstPick, Progress, Told
+from garra.app.recall import Recalls
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
 from garra.config.load import load
@@ -44,6 +45,7 @@ from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
 from garra.runs import ground, rights
 from garra.runs.assemble import Assembler, Parts
+from garra.runs.engines import Engines
 from garra.runs.errand import Door, Errand
 from garra.runs.gate import Gate
 from garra.runs.news import News
@@ -126,6 +128,8 @@ class House:
     purse: Purse
     reach: web.Reach
     discretion: Discretion
+    engines: Engines
+    recalls: Recalls
 
 
 def new_id() -> str:
@@ -164,6 +168,8 @@ class _Building:
         self.clock, self.discretion = SystemClock(), Discretion(found.live)
         self.news = News()
         self.calls = _Calls()
+        self.recalls = Recalls()
+        self.engines = Engines(lambda name, settings: self.plugins.context(name, settings))
 
     async def stores(self) -> None:
         await self.db.open()
@@ -190,7 +196,7 @@ class _Building:
         ports = brought.ports(self.paths, self.env, self.spawn, brought.Doors(self.programs, self.http, self.weights))
         reach = web.Ground(live, self.paths, self.env, self.programs, lambda: self.models, self.spawn, self.db)
         self.reach = await web.opened(reach, self.stack)
-        ports |= self.reach.ports
+        ports |= {**self.reach.ports, "recall": self.recalls}
         self.plugins = await asyncio.to_thread(brought.plugins, self.paths, live, ports)
 
     async def find_models(self) -> None:
@@ -239,6 +245,7 @@ class _Building:
             compaction.made(
                 self.sessions, self.models, self.live, self.clock, blots=self.discretion.now, purse=self.purse
             ),
+            self.engines,
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)
@@ -253,7 +260,7 @@ class _Building:
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
             self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
-            self.approvals, self.subagents, self.purse, self.reach, self.discretion,
+            self.approvals, self.subagents, self.purse, self.reach, self.discretion, self.engines, self.recalls,
         )  # fmt: skip
 
 
@@ -282,6 +289,7 @@ async def embedded(
                 tell(complaint)
             house.runs.held = await held(Shelf(house.db, SHELF))
             house.purse.tellers.append(lambda _, warned: tell(warned.text))
+            house.engines.tellers.append(tell)
             yield house
         finally:
             await asyncio.to_thread(kept.close)

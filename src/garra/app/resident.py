@@ -17,7 +17,18 @@ import uvloop
 
 from garra import __version__
 from garra.app import approvals_served as approvals
-from garra.app import budgets, fallbacks, greeting, keeping, letters, logbook, strange, switches, trying
+from garra.app import (
+    budgets,
+    engines,
+    fallbacks,
+    greeting,
+    keeping,
+    letters,
+    logbook,
+    strange,
+    switches,
+    trying,
+)
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
 from garra.app.tidy import Tidy
@@ -193,6 +204,7 @@ class _Resident:
         self.stack.callback(strange.watch(house))
         self.stack.callback(budgets.watch(house, host, channels))
         self.stack.callback(fallbacks.watch(house, host, channels))
+        self.stack.callback(engines.watch(house, channels))
 
     def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:
         """The listening sockets; none where the door would stand open."""

@@ -1,16 +1,21 @@
-"""How much of the workspace's files fits into a prompt."""
+"""How much of the workspace's files fits into a prompt, and of what is added behind a history."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
+from garra.core.compaction import CHARS, weight
 from garra.core.value import frozen
 
 FILE_CHARS = 20_000
 TOTAL_CHARS = 60_000
 NEAR = 0.85
 """A file this full is near its limit."""
+ADDED: Final = 2_000
+"""Tokens of what a context engine may add, where the window is large enough."""
+ADDED_SHARE: Final = 20
+"""It never takes more than this part of the window."""
 
 
 @frozen
@@ -71,6 +76,35 @@ def cut(text: str, name: str, limit: int) -> str:
         return ""
     tail = room // 5
     return text[: room - tail] + note + text[-tail:]
+
+
+def room(window: int) -> int:
+    """Tokens for what is added behind a history."""
+    return min(ADDED, window // ADDED_SHARE)
+
+
+def share(texts: Iterable[str], tokens: int) -> tuple[str, ...]:
+    """Each of `texts` within `tokens` together, first come first served; what has no room is empty."""
+    shared: list[str] = []
+    left = tokens * CHARS
+    for text in texts:
+        one = _lighter(text.strip(), left)
+        left -= weight(one)
+        shared.append(one)
+    return tuple(shared)
+
+
+def _lighter(text: str, most: int) -> str:
+    """At most `most` characters of ASCII, or bytes of anything else."""
+    if weight(text) <= most:
+        return text
+    room = most - weight(SHORTER)
+    while text and weight(text) > room:
+        text = text[: min(len(text) - 1, max(0, len(text) * room // weight(text)))]
+    return text + SHORTER if text else ""
+
+
+SHORTER: Final = " [… cut]"
 
 
 def injected_json(files: Iterable[Injected]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from garra.agent.calls import Tools, Update
 from garra.config.live import Live
@@ -28,6 +28,7 @@ from garra.domains.exec.supervisor import Behalf, Supervisor
 from garra.domains.models.registry import Models
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
+from garra.domains.sessions.transcript import Transcript as Opened
 from garra.domains.skills import scan
 from garra.domains.skills.door import Door
 from garra.domains.tools.pipeline import Pipeline, Scope
@@ -38,8 +39,9 @@ from garra.io.files.sealed import Sealed
 from garra.runs import bounds, execution, fences, ground, rights
 from garra.runs.asking import Asking, Said
 from garra.runs.candidates import candidates, profile
-from garra.runs.compaction import Gauge, Transcript
-from garra.runs.drive import Setup
+from garra.runs.compaction import Transcript
+from garra.runs.drive import Fit, Setup
+from garra.runs.engines import Engines
 from garra.runs.errand import Errand, errand_of
 from garra.runs.execution import For
 from garra.runs.fences import Whom
@@ -54,6 +56,9 @@ from garra.sdk.family import Family
 from garra.sdk.model import Level, Model, ToolSpec
 from garra.sdk.ports import Clock, Files, Grants
 from garra.sdk.tool import Origin, ToolContext
+
+if TYPE_CHECKING:
+    from garra.runs.engine import Assembly
 
 READ_ONLY = "this session may read the workspace and not change it (agents.defaults.sandbox.workspaceAccess is ro)"
 
@@ -78,6 +83,7 @@ class Parts:
     blots: Callable[[], Blots] = lambda: NONE
     purse: Purse = NO_PURSE
     fitting: Fitting | None = None
+    engines: Engines | None = None
 
 
 @dataclass(slots=True)
@@ -123,6 +129,8 @@ class Assembler:
         built = parts.prompts.build(stable, prompt.Turn(notes=notes) if notes else None, specs)
         run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
         transcript = await parts.sessions.transcript(turn.session_key)
+        blots = parts.blots()
+        chosen = await self._engine(run, transcript, models[0], blots)
         view = self._views.of(transcript, pruning(config))
         zone = await self._zone(stable.time_zone)
         history = self._histories.of(transcript, zone)
@@ -130,7 +138,6 @@ class Assembler:
         marks = self._readings.of(run, transcript, config.tools.taint.mode)
         watch = Watch(run, marks, parts.sessions, lambda: parts.live.config)
         await watch.begin(session)
-        blots = parts.blots()
         level, login = self._thinking(run, session, config), profile(session.extra)
         said = Said(blots.text(built.system), blots.text(built.tail), offered, level, login)
         ask = Asking(run, parts.models, said, history, view=view, payer=parts.purse.payer(run))
@@ -142,7 +149,7 @@ class Assembler:
         return Setup(
             transcript, models, ask, tools, limit, quiet, *bound,
             resting=lambda model: parts.models.resting(model, run.agent_id),
-            fit=self._fit(run, transcript, Around(models, said, ask, marks.now, self._diary(run, place), zone)),
+            fit=self._fit(run, transcript, Around(models, said, ask, marks.now, self._diary(run, place), zone), chosen),
         )  # fmt: skip
 
     def _news(self, run: Run) -> tuple[str, ...]:
@@ -151,8 +158,16 @@ class Assembler:
         run.heard = news.marks(key)
         return news.take(key)
 
-    def _fit(self, run: Run, transcript: Transcript, around: Around) -> Gauge | None:
-        return self.parts.fitting.of(run, transcript, around) if self.parts.fitting is not None else None
+    async def _engine(self, run: Run, transcript: Opened, model: Model, blots: Blots) -> Assembly | None:
+        """The context engine; None for the one in the box."""
+        engines, config = self.parts.engines, self.parts.live.config
+        return await engines.opened(config, run, transcript, model=model, blots=blots) if engines is not None else None
+
+    def _fit(self, run: Run, transcript: Transcript, around: Around, chosen: Assembly | None) -> Fit | None:
+        """What keeps the history within bounds, with the context engine in front of it."""
+        around = replace(around, owned=chosen is not None and chosen.owns_compaction)
+        inner = self.parts.fitting.of(run, transcript, around) if self.parts.fitting is not None else None
+        return inner if chosen is None else chosen.ahead(around.ask, around.said, inner)
 
     def _diary(self, run: Run, place: _Place) -> Callable[[], Files] | None:
         """The folder whose diary a run may add to; none for a guest's."""

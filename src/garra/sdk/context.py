@@ -71,12 +71,14 @@ class Asked:
 
 @frozen
 class Addition:
-    """Words of the engine for this call, in `name`'s section behind the history. `marks`: which of it came from
-    outside; text from outside is told as such.
+    """Words of the engine for this call, in `name`'s section behind the history. `source`: where they were found, such
+    as `memory/2026-05-02.md#L4`; they are then told as data, which nobody has to obey. `marks`: which of it came from
+    outside; then a person is asked before the turn does anything beyond its own chat.
     """
 
     name: str
     text: str
+    source: str = ""
     marks: tuple[Mark, ...] = ()
 
 

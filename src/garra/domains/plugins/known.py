@@ -18,7 +18,20 @@ from garra.sdk.provider import Provider, parse
 
 log = logging.getLogger(__name__)
 
-PORTS = ("http", "spawn", "clock", "probe", "children", "weights", "web", "bounded", "sight", "shelf", "browsing")
+PORTS = (
+    "http",
+    "spawn",
+    "clock",
+    "probe",
+    "children",
+    "weights",
+    "web",
+    "bounded",
+    "sight",
+    "shelf",
+    "browsing",
+    "recall",
+)
 """What a host hands out, by name."""
 
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from garra.core.errors import GarraError, UserError
 from garra.domains.plugins import packages
@@ -24,6 +24,9 @@ from garra.sdk.manifest import Command, Part
 from garra.sdk.model import Api
 from garra.sdk.sandbox import Sandbox
 from garra.sdk.tool import Tool
+
+if TYPE_CHECKING:
+    from garra.sdk.context import ContextEngine, Make
 
 log = logging.getLogger(__name__)
 
@@ -118,6 +121,19 @@ def channel(plugin: Plugin, part: Part, account: Account, ports: Ports) -> Chann
     except Exception as error:
         log.debug("channel %s does not start", plugin.id, exc_info=True)
         raise Broken(f"channel {plugin.id} cannot serve {account.id}: {type(error).__name__}: {error}") from error
+
+
+def context(plugin: Plugin, part: Part, settings: Mapping[str, Any], ports: Mapping[str, Any]) -> ContextEngine:
+    """Make the context engine that `part` names, with its own settings. Raises Broken."""
+    maker: Make = attribute(plugin, part)
+    missing = [name for name in plugin.manifest.needs if name not in ports]
+    if missing:
+        raise Broken(f"plugin {plugin.id} needs {', '.join(missing)}, which this host does not have")
+    try:
+        return maker(settings, **{name: ports[name] for name in plugin.manifest.needs})
+    except Exception as error:
+        log.debug("context engine %s does not start", plugin.id, exc_info=True)
+        raise Broken(f"plugin {plugin.id} does not start: {type(error).__name__}: {error}") from error
 
 
 def command(plugin: Plugin, asked: Command, arguments: Sequence[str], context: Context) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from garra.core.errors import NotFound
 from garra.core.value import frozen
@@ -16,6 +16,9 @@ from garra.sdk.manifest import Kind
 from garra.sdk.model import Api
 from garra.sdk.sandbox import Sandbox
 from garra.sdk.tool import Tool
+
+if TYPE_CHECKING:
+    from garra.sdk.context import ContextEngine
 
 log = logging.getLogger(__name__)
 
@@ -170,6 +173,17 @@ class Registry:
                     return load.channel(plugin, part, account, ports)
         known = ", ".join(plugin.id for plugin in self._on("channel"))
         raise NotFound(f"no channel is called {name!r}; there is {known}")
+
+    def context(self, name: str, settings: Mapping[str, Any]) -> ContextEngine:
+        """A new context engine of that name. Raises NotFound, or Broken when its code or its settings are."""
+        for plugin in self._on("context"):
+            for part in plugin.manifest.parts:
+                if part.name == name:
+                    if fault := self._faults.get(plugin.id):
+                        raise load.Broken(fault)
+                    return load.context(plugin, part, settings, self._ports)
+        known = ", ".join(["legacy", *(part.name for plugin in self._on("context") for part in plugin.manifest.parts)])
+        raise NotFound(f"no context engine is called {name!r}; there is {known}")
 
     def of(self, kind: Kind) -> list[Plugin]:
         """The plugins of a kind that are on and sound."""

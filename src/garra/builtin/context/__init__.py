@@ -1,0 +1,1 @@
+"""Context engines in the box."""

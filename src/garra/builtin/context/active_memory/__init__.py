@@ -1,0 +1,1 @@
+"""What the agent remembers, told with the turn it is of use to."""
