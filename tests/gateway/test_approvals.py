@@ -125,7 +125,7 @@ async def test_a_tool_s_question_is_a_plugin_s_card(tmp_path: Path) -> None:
             "remembers": "posts of this chat",
             "covers": "tool:post",
         }
-        _, asked = await h.desk.asked(kind="tool", subject="post\n  text: " + "x" * 600, tool="post", **always)
+        _, asked = await h.desk.asked(kind="tool", subject="post\n  text: " + "xw" * 300, tool="post", **always)
         told = (await person.event("plugin.approval.requested"))["payload"]["request"]
         assert told["title"] == "post asks for approval"
         assert len(told["description"]) <= 512
@@ -144,11 +144,11 @@ async def test_a_tool_s_question_is_a_plugin_s_card(tmp_path: Path) -> None:
 
 async def test_what_a_card_does_not_hold_is_allowed_only_by_who_showed_it_whole(tmp_path: Path) -> None:
     async with house(tmp_path) as h, h.guest(**BOTH) as person:
-        waiting, asked = await h.desk.asked(kind="tool", subject="y" * 20_000, tool="post")
+        waiting, asked = await h.desk.asked(kind="tool", subject="yw" * 10_000, tool="post")
         with pytest.raises(Refused, match="too long"):
             await person.call("plugin.approval.resolve", {"id": asked.id, "decision": "allow-once"})
         whole = await person.call("exec.approval.get", {"id": asked.id})
-        assert whole["subject"] == "y" * 20_000
+        assert whole["subject"] == "yw" * 10_000
         await person.call("approval.resolve", {"id": asked.id, "decision": "allow-once", "whole": True})
         assert (await waiting).allowed
 

@@ -113,7 +113,7 @@ def here(place: Room, address: Address = OWN) -> Answering:
 @pytest.mark.req("TOOL-13")
 async def test_a_card_is_shown_whole_and_ends_with_what_to_type(tmp_path: Path) -> None:
     async with room(tmp_path) as place:
-        command = "echo one\necho `two`\n" + "x" * 300
+        command = "echo one\necho `two`\n" + "xw" * 150
         waiting, asked = await place.desk.asked(subject=command, why=("it is new",), cwd="/w", host="gateway")
         await place.shown()
         rows = await place.desk.db.read(lambda c: c.execute("SELECT key FROM outbox ORDER BY place").fetchall())
@@ -186,14 +186,14 @@ async def test_whom_a_question_reaches(tmp_path: Path, source: Source, own: Addr
 
 async def test_what_is_longer_than_a_chat_takes_is_sent_as_a_file(tmp_path: Path) -> None:
     async with room(tmp_path) as place:
-        await place.desk.asked(subject="y" * 5_000)
+        await place.desk.asked(subject="yw" * 2_500)
         await place.shown()
-        assert place.files == [b"y" * 5_000]
+        assert place.files == [b"yw" * 2_500]
 
 
 async def test_what_cannot_be_shown_whole_is_not_asked(tmp_path: Path) -> None:
     async with room(tmp_path) as place:
-        answered = await place.desk.approvals.ask(replace(question(), subject="y" * 50_000))
+        answered = await place.desk.approvals.ask(replace(question(), subject="yw" * 25_000))
         assert not answered.allowed
         assert "too long to be shown whole" in answered.reason
 
@@ -222,7 +222,7 @@ async def test_the_card_says_what_became_of_it(tmp_path: Path) -> None:
 
 async def test_one_that_expired_is_told(tmp_path: Path) -> None:
     async with room(tmp_path) as place:
-        await place.desk.asked(subject="z" * 250)  # of two messages: it cannot be changed into another
+        await place.desk.asked(subject="zw" * 125)  # of two messages: it cannot be changed into another
         await place.shown()
         while rows := await place.outbox.claim(await place.outbox.heads("test", "default")):
             await place.outbox.sent(rows[0], "m")

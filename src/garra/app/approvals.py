@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from garra.core.approvals import Approval, Question, Source, shown
+from garra.core.approvals import Approval, Question, Source, measured, shown
 from garra.core.value import frozen
 from garra.domains.exec.approvals import Approvals, Ports, Verdict
 from garra.domains.exec.approvals_grants import Grants
@@ -95,5 +95,7 @@ def words(question: Question) -> str:
     lines = [shown(question.subject)]
     if question.cwd:
         lines.append(f"in {question.cwd}")
+    if size := measured(question.subject):
+        lines.append(size)
     lines += [f"because {line}" for line in question.why]
     return "\n".join((*lines, "Allow this once?"))

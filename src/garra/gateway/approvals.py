@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from garra.core.approvals import CHOICES, Answer, Approval, Phase, shown
+from garra.core.approvals import CHOICES, Answer, Approval, Phase, measured, shown
 from garra.core.errors import Unavailable
 from garra.core.scopes import APPROVALS, reaches
 from garra.core.value import frozen
@@ -158,10 +158,12 @@ def _command(approval: Approval) -> dict[str, Any]:
 
 
 def warning(approval: Approval) -> str:
-    """Why it is asked, and what `always` would let pass, a line each."""
+    """How long it is, why it is asked, and what `always` would let pass, a line each."""
     question = approval.question
+    size = measured(question.subject)
+    length = [f"{size[0].upper()}{size[1:]}"] if size else []
     always = [f"Allow always: {question.remembers}"] if "allow-always" in question.choices else []
-    return "\n".join((*question.why, *always))
+    return "\n".join((*length, *question.why, *always))
 
 
 def card(approval: Approval) -> dict[str, Any]:

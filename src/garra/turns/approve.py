@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from garra.core.approvals import Approval, Choice, said, short
+from garra.core.approvals import Approval, Choice, said, short, shown
 from garra.core.errors import NotFound, UserError
 from garra.core.value import frozen
 from garra.domains.exec.approvals import Approvals, Verdict
@@ -120,5 +120,5 @@ def asked_in(approval: Approval, address: Address) -> bool:
 
 
 def _first(text: str) -> str:
-    line = text.strip().partition("\n")[0]
+    line = shown(text).strip().partition("\n")[0]
     return line if len(line) <= 80 else f"{line[:79]}…"

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from garra.core.approvals import CHOICES, Answer, Approval, Choice, Question, said, short, shown
+from garra.core.approvals import CHOICES, Answer, Approval, Choice, Question, measured, said, short, shown
 from garra.core.errors import GarraError, Unavailable
 from garra.core.value import frozen
 from garra.domains.access.allowlist import Accounts
@@ -155,7 +155,9 @@ def text(approval: Approval, address: Address, instead: str = "", *, after: str 
 
 
 def _about(question: Question) -> list[str]:
-    lines = [f"Folder: `{question.cwd}`"] if question.cwd else []
+    size = measured(question.subject)
+    lines = [f"Note: {size}."] if size else []
+    lines += [f"Folder: `{question.cwd}`"] if question.cwd else []
     if question.host and question.host != "sandbox":
         lines.append(f"Where: {question.host}")
     if question.env:
