@@ -57,6 +57,14 @@ class AudioForm(Section):
     model: str = ""
 
 
+class Timeouts(Section):
+    """How long a call may take, in seconds: to connect, to its first token, between two signs of life."""
+
+    connect_seconds: float | None = Field(None, gt=0)
+    first_token_seconds: float | None = Field(None, gt=0)
+    idle_seconds: float | None = Field(None, gt=0)
+
+
 class Provider(OpenSection):
     """One model provider: its address, its dialect, its key, its models.
 
@@ -72,6 +80,7 @@ class Provider(OpenSection):
     proxy: str = ""
     ca_file: str = ""
     timeout_seconds: float | None = Field(None, gt=0)
+    timeouts: Timeouts = part(Timeouts)
     max_tokens: int | None = Field(None, gt=0)
     params: dict[str, Any] = Field(default_factory=dict)
     request: dict[str, Any] = Field(default_factory=dict)

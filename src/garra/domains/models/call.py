@@ -21,15 +21,11 @@ from garra.domains.models.catalog import Entry
 from garra.domains.models.discreet import Discreet
 from garra.domains.models.logins import Logins
 from garra.domains.models.mending import mended
+from garra.domains.models.patience import patient
 from garra.domains.models.profiles import Asked, Fresh, Line, Profiles
 from garra.sdk.model import Api, Cost, ModelRequest
 from garra.sdk.ports import Clock, Spawn
 from garra.sdk.stream import Stream
-
-_SLOW_S = 300.0
-"""How long the first sign may take of a model that thinks first, or of one that runs on this machine."""
-_PAUSE_S = 120.0
-"""How long such a one may pause between two signs."""
 
 
 def _uncounted(_request: ModelRequest, _answer: Assistant, _priced: bool) -> None:  # noqa: FBT001 - as it is called
@@ -214,13 +210,7 @@ class Call:
         secret = keys.headers(entry)
         if secret:
             request = replace(request, model=replace(model, headers={**model.headers, **secret}))
-        if entry.timeout_s is not None:
-            return replace(request, timeout_first_s=entry.timeout_s, timeout_between_s=entry.timeout_s)
-        slow = model.api == "local" or entry.provider.auth != "key" or (model.reasoning and request.thinking != "off")
-        if not slow:
-            return request
-        first, between = max(request.timeout_first_s, _SLOW_S), max(request.timeout_between_s, _PAUSE_S)
-        return replace(request, timeout_first_s=first, timeout_between_s=between)
+        return patient(request, entry, self._way.behind)
 
 
 def _without(secret: str | None, failed: Failed) -> Failed:

@@ -23,10 +23,20 @@ SMALL_WINDOW = 32_000
 
 
 @frozen
+class Timeouts:
+    """The owner's limits in seconds: until there is a connection, until the first sign, between two signs."""
+
+    connect_s: float | None = None
+    first_s: float | None = None
+    between_s: float | None = None
+
+
+@frozen
 class Entry:
     """One provider as it is in force: the box's file with the configuration's fields laid over it.
 
-    `key` is the configured secret, None where none is named. `timeout_s` is the owner's own patience with it.
+    `key` is the configured secret, None where none is named. `timeout_s` is the owner's own patience with it,
+    `timeouts` that with each part of a call.
     """
 
     provider: Provider
@@ -34,6 +44,7 @@ class Entry:
     headers: Mapping[str, Secret] = field(default_factory=dict)
     via: Via = DIRECT
     timeout_s: float | None = None
+    timeouts: Timeouts = Timeouts()
     rows: Mapping[str, CatalogModel] = field(default_factory=dict)
     configured: bool = False
 
@@ -108,9 +119,15 @@ def _laid(name: str, settings: Settings, boxed: Provider | None) -> Entry:
         settings.headers,
         Via(address or None, settings.ca_file or None) if address or settings.ca_file else DIRECT,
         settings.timeout_seconds,
+        Timeouts(*_patience(settings)),
         {row.id: row for row in settings.models},
         configured=True,
     )
+
+
+def _patience(settings: Settings) -> tuple[float | None, float | None, float | None]:
+    told = settings.timeouts
+    return told.connect_seconds, told.first_token_seconds, told.idle_seconds
 
 
 def _same_route(settings: Settings, base: Provider) -> bool:
