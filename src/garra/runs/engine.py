@@ -26,7 +26,7 @@ Messages = tuple[Message, ...]
 
 async def opened(seat: Seat, run: Run, transcript: Transcript, *, model: Model, blots: Blots) -> Assembly:
     """The engine of a run, which knows the conversation now."""
-    assembly = Assembly(seat, run, transcript, model, blots)
+    assembly = Assembly(seat, run, transcript, model=model, blots=blots)
     await assembly.begin()
     return assembly
 
@@ -45,7 +45,7 @@ def chat_of(run: Run) -> Chat:
 class Assembly:
     """`runs.drive.Fit` with an engine in front of `inner`, which keeps the history within the window."""
 
-    def __init__(self, seat: Seat, run: Run, transcript: Transcript, model: Model, blots: Blots) -> None:
+    def __init__(self, seat: Seat, run: Run, transcript: Transcript, *, model: Model, blots: Blots) -> None:
         self._seat, self._run, self._transcript, self._model, self._blots = seat, run, transcript, model, blots
         self._chat = chat_of(run)
         self._pages = StoredPages(transcript)

@@ -61,7 +61,7 @@ class Host:
             why = ""
         except UserError as error:
             engine, why = None, error.message
-        seat = Seat(name, settings, engine, self._limits, self._tell)
+        seat = Seat(name, settings, engine, limits=self._limits, tell=self._tell)
         if engine is None:
             seat.put_aside(why)
         return seat
@@ -80,6 +80,7 @@ class Seat:
         name: str,
         settings: Mapping[str, Any],
         engine: ContextEngine | None,
+        *,
         limits: Mapping[str, float],
         tell: Callable[[str], None],
     ) -> None:
