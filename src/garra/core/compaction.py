@@ -137,7 +137,7 @@ class Measure:
     `since` is when it was last made smaller: what a provider counted before that says nothing of it.
     """
 
-    __slots__ = ("_counted", "_last", "_model", "_since", "sizes", "total")
+    __slots__ = ("__weakref__", "_counted", "_last", "_model", "_since", "sizes", "total")
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
