@@ -20,7 +20,7 @@ def main(turns: int = 2_000, seed: int = 1) -> int:
     print(
         f"faults given: {dict(outcome.faults.most_common())}; calls counted {outcome.calls}, effects {outcome.effects}"
     )
-    for line in outcome.broken[:50]:
+    for line in sorted(outcome.broken)[-50:]:
         print(f"BROKEN: {line}")
     return int(bool(outcome.broken))
 

@@ -7,6 +7,7 @@ ledger counted is what the models' server sent.
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import sqlite3
 from collections import Counter
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from garra.core.resuming import NOTE
 from garra.testing.model_server import Cut, Fail, Reply, Say, Seen, Silence, Use, script
 from tests.e2e.resident import Client, Resident, StrictModel, words
 
@@ -62,7 +64,11 @@ class Storm(StrictModel):
             name = self.dice.choice(list(FAULTS))
             self.faults[name] += 1
             return FAULTS[name](self.dice)
-        reply = script(body)
+        try:
+            resumed = body["messages"][-1].get("content") == NOTE
+            reply = Say("and its other half.") if resumed else script(body)
+        except ValueError:  # it is asked to sum up, and the words that ask for a tool stand among others
+            reply = Say("They counted turns.")
         if isinstance(reply, Use):
             return replace(reply, id=f"call_{self.dice.randrange(10**9)}")
         usage = (self.dice.randrange(1, 5_000), self.dice.randrange(1, 500))
@@ -108,6 +114,7 @@ async def storm(root: Path, turns: int, seed: int, *, tools: bool = True, worker
             code = await made.stop()
         if code:
             outcome.broken.append(f"the gateway ended with {code}: {made.log()[-500:]}")
+        outcome.broken += _faults(made)
         outcome.faults = model.faults
         outcome.broken += [f"a history was invalid: {line}" for line in model.refused]
         _count(made, model, outcome)
@@ -137,10 +144,19 @@ async def _turn(client: Client, outcome: Outcome, session: str, text: str) -> No
         return
     if last["state"] == "final" and words(last).strip():
         outcome.answered += 1
+    elif "fault of Garra's own" in str(last):
+        outcome.broken.append(f"{session}: {text!r} met a fault of our own")
     elif last["state"] == "error" and str(last.get("errorMessage") or "").strip():
         outcome.explained[_kind(str(last["errorMessage"]))] += 1
     else:
         outcome.broken.append(f"{session}: {text!r} ended without a word: {last}")
+
+
+def _faults(made: Resident) -> list[str]:
+    """Faults of our own, as the log has them, each once."""
+    lines = (line for path in (made.state / "logs").glob("*.log") for line in path.read_text().splitlines())
+    found = (json.loads(line) for line in lines if '"Traceback' in line)
+    return [f"in the log: {text[-600:]}" for text in dict.fromkeys(str(each.get("error")) for each in found)]
 
 
 def _kind(line: str) -> str:
