@@ -15,7 +15,7 @@ from dataclasses import field, replace
 from typing import Any, Final, Literal
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from garra.core.errors import UserError
+from garra.core.errors import Forbidden, UserError
 from garra.core.secret import Secret
 from garra.core.value import frozen
 
@@ -130,20 +130,22 @@ def address(issuer: Issuer, ticket: Ticket) -> str:
 
 
 def code(query: str, ticket: Ticket) -> str:
-    """The code in the query of an address that a browser came back to. Raises UserError: not ours, or refused."""
+    """The code in the query of an address that a browser came back to. Raises Forbidden: another login's; UserError:
+    refused.
+    """
     found = {name: values[0] for name, values in parse_qs(query).items()}
     if not hmac.compare_digest(found.get("state", "").encode(), ticket.state.encode()):
-        raise UserError("that answer belongs to another login: its state is not the one that was sent")
+        raise Forbidden("that answer belongs to another login: its state is not the one that was sent")
     if "error" in found:
         raise UserError(_refusal(found["error"], found.get("error_description")))
     if not found.get("code"):
-        raise UserError("that answer has no code in it")
+        raise Forbidden("that answer has no code in it")
     return found["code"]
 
 
 def pasted(text: str, ticket: Ticket) -> str:
     """The code in what a person pasted: the whole address, its query, `CODE#STATE`, or the code alone, which nobody
-    but the asker can use. Raises UserError.
+    but the asker can use. Raises Forbidden: it is no answer to this login; UserError: refused.
     """
     text = text.strip().strip("'\"")
     if "code=" in text or "error=" in text:
@@ -153,7 +155,7 @@ def pasted(text: str, ticket: Ticket) -> str:
         bare, _, state = text.partition("#")
         return code(urlencode({"code": bare, "state": state}), ticket)
     if not text or "://" in text or any(character.isspace() for character in text):
-        raise UserError("that is no answer of a login: paste the whole address that the browser ended at")
+        raise Forbidden("that is no answer of a login: paste the whole address that the browser ended at")
     return text
 
 
@@ -309,7 +311,7 @@ def device(issuer: Issuer, status: int, body: bytes, now_ms: int) -> Device | Re
     """What the issuer answered to that."""
     told = _object(body)
     if status != 200 or "error" in told:
-        if status == 404:
+        if status == 404:  # as OpenAI's accounts say it
             return Refused("refused", "this issuer lets no device in by a code; log in with a browser")
         return _refused(status, told)
     user = told.get("user_code") or told.get("usercode")

@@ -29,7 +29,7 @@ from garra.core.value import frozen
 from garra.domains.models.logins import Logins
 from garra.io import lock
 from garra.io.lock import Lock
-from garra.sdk.ports import Clock, Spawn
+from garra.sdk.ports import Clock, Spawn, Via
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +43,8 @@ RENEWAL, METHOD, ISSUER = "renewal", "method", "issuer"
 given."""
 _K = FailureKind
 
-Ask = Callable[[Issuer, Mapping[str, str]], Awaitable[Tokens | Refused]]
-"""Asks the issuer's token address."""
+Ask = Callable[[Issuer, Mapping[str, str], Via], Awaitable[Tokens | Refused]]
+"""Asks the issuer's token address, by the way out that the provider has."""
 
 
 class Refresher(Protocol):
@@ -55,11 +55,11 @@ class Refresher(Protocol):
 
 @frozen
 class Sources:
-    """Where issuers and borrowed logins come from: the issuer of a login (raises NotFound), and a login of another
-    program as it stands there now, None where it is gone.
+    """Where issuers and borrowed logins come from: the issuer of a login with the way out to it (raises NotFound),
+    and a login of another program as it stands there now, None where it is gone.
     """
 
-    issuer: Callable[[Profile], Issuer]
+    issuer: Callable[[Profile], tuple[Issuer, Via]]
     borrowed: Callable[[Profile], Profile | None] = lambda _: None
 
 
@@ -140,26 +140,26 @@ class Renewals:
             return current
         if words := refused(current):
             return self._held(current, words)
-        issuer = self._issuer(current)
+        issuer, via = self._issuer(current)
         spent = _digest(current)
         cut = _note(current, RENEWAL, spent) is not None
         current = await self._begun(current, spent)
-        answer = await self._ask(issuer, oauth.refresh_form(issuer, current.refresh.reveal()))
+        answer = await self._ask(issuer, oauth.refresh_form(issuer, current.refresh.reveal()), via)
         if isinstance(answer, Refused):
             return await self._not(current, answer, cut=cut)
         self._failed.pop((current.agent, current.id), None)
         return await self._stored(current, taken(current, answer))
 
-    def _issuer(self, profile: Profile) -> Issuer:
+    def _issuer(self, profile: Profile) -> tuple[Issuer, Via]:
         """Who gave it, if that is who would be asked: a refresh token goes to nobody else."""
         try:
-            issuer = self._sources.issuer(profile)
+            issuer, via = self._sources.issuer(profile)
         except NotFound as lost:
             raise _failed(profile, _K.AUTH, f"the login {profile.id} cannot be renewed: {lost.message}") from None
         own = profile.extra.get(ISSUER)
         if own and own != issuer.origin:
             raise _over(profile, f"it was given by {own}, which is not the issuer that is set now")
-        return issuer
+        return issuer, via
 
     async def _begun(self, profile: Profile, spent: str) -> Profile:
         """Written down before anybody is asked."""
