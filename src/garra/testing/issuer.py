@@ -78,6 +78,12 @@ class Issuer:
         """A refresh token that is good, as if somebody had logged in."""
         return str(self._pair()["refresh_token"])
 
+    def allowed(self, url: str) -> str:
+        """The code that a person's browser is sent back with who opens `url` and says yes."""
+        code = f"code-{len(self._codes)}"
+        self._codes[code] = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        return code
+
     def _pair(self) -> dict[str, Any]:
         self._made += 1
         refresh = f"refresh-{self._made}"
@@ -143,9 +149,7 @@ class Issuer:
         if self.deny:
             back |= {"error": "access_denied", "error_description": "the person said no"}
         else:
-            code = f"code-{len(self._codes)}"
-            self._codes[code] = dict(form)
-            back["code"] = code
+            back["code"] = self.allowed(f"?{urlencode(form)}")
         return 302, {"location": f"{form['redirect_uri']}?{urlencode(back)}"}, b""
 
     def _exchange(self, form: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
