@@ -23,6 +23,7 @@ from garra.config.paths import Paths
 from garra.core.errors import Conflict, UserError
 from garra.core.value import frozen
 from garra.domains.context import prompt
+from garra.domains.context.held import Held
 from garra.domains.exec.approvals import Approvals
 from garra.domains.exec.planning import Host
 from garra.domains.exec.supervisor import Consent, Supervisor
@@ -245,7 +246,7 @@ class _Building:
             compaction.made(
                 self.sessions, self.models, self.live, self.clock, blots=self.discretion.now, purse=self.purse
             ),
-            self.engines,
+            self.engines, Held(Shelf(self.db, "begun")),
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)

@@ -23,6 +23,7 @@ from garra.core.reply import Quiet
 from garra.core.skills import Listed, World
 from garra.core.value import frozen
 from garra.domains.context import prompt, stamps
+from garra.domains.context.held import Held
 from garra.domains.context.workspace import Workspace
 from garra.domains.exec.supervisor import Behalf, Supervisor
 from garra.domains.models.registry import Models
@@ -84,6 +85,7 @@ class Parts:
     purse: Purse = NO_PURSE
     fitting: Fitting | None = None
     engines: Engines | None = None
+    begun: Held = field(default_factory=Held)
 
 
 @dataclass(slots=True)
@@ -125,10 +127,11 @@ class Assembler:
         offered = {model.ref: self._offered(run, model) for model in models}
         specs = offered[models[0].ref]
         stable = await self._stable(run, place, models[0], specs)
-        notes = () if turn.chore else self._news(run)
+        transcript = await parts.sessions.transcript(turn.session_key)
+        stable, drifted = await self._as_begun(transcript, stable)
+        notes = (*drifted, *(() if turn.chore else self._news(run)))
         built = parts.prompts.build(stable, prompt.Turn(notes=notes) if notes else None, specs)
         run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
-        transcript = await parts.sessions.transcript(turn.session_key)
         blots = parts.blots()
         chosen = await self._engine(run, transcript, models[0], blots)
         view = self._views.of(transcript, pruning(config))
@@ -157,6 +160,14 @@ class Assembler:
         news, key = self.parts.news, run.turn.session_key
         run.heard = news.marks(key)
         return news.take(key)
+
+    async def _as_begun(self, transcript: Opened, stable: prompt.Stable) -> tuple[prompt.Stable, tuple[str, ...]]:
+        """The prompt with the memory that the conversation began with, and what is to be said of what changed."""
+        if stable.shape != "full":
+            return stable, ()
+        transcript.messages()  # `since` is as of the last reading
+        files, notes = await self.parts.begun.settle(transcript.session_id, transcript.since, stable.files)
+        return replace(stable, files=files), notes
 
     async def _engine(self, run: Run, transcript: Opened, model: Model, blots: Blots) -> Assembly | None:
         """The context engine; None for the one in the box."""
