@@ -38,6 +38,7 @@ class Issuer:
     live: set[str] = field(default_factory=set)
     spent: set[str] = field(default_factory=set)
     url: str = ""
+    renewing: asyncio.Event = field(default_factory=asyncio.Event)
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
     _made: int = 0
 
@@ -163,6 +164,7 @@ class Issuer:
         return _json(200, self._pair())
 
     async def _refresh(self, form: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
+        self.renewing.set()
         token = form.get("refresh_token", "")
         if self.broken:
             self.broken -= 1

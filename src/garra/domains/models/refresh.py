@@ -175,6 +175,8 @@ class Renewals:
         try:
             kept = await self._swapped(old, new)
             await self._copies(old, new)
+        except RunFailed:
+            raise
         except GarraError as error:
             log.warning("the login %s was renewed but cannot be stored: %s", old.id, error.message)
             self._unstored[key] = replace(new, version=old.version)
