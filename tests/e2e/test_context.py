@@ -1,0 +1,144 @@
+"""What a provider's cache sees of the running program, and what its owner is shown of the window."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from garra.testing.model_server import Seen
+from tests.e2e.resident import Client, Resident, strict_model, words
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+
+PRUNES = {"contextPruning": {"ttl": "1h"}}
+
+
+def settings(more: dict[str, Any] | None = None, **defaults: Any) -> dict[str, Any]:
+    usual = {"model": {"primary": "fake/fake"}, "skipBootstrap": True}
+    return {"agents": {"defaults": {**usual, **PRUNES, **defaults}}, **(more or {})}
+
+
+def parts(seen: Seen) -> tuple[bytes, list[bytes], str]:
+    """(system and tools, the history message by message, the tail) of a request."""
+    body = seen.body
+    system, *rest = body["messages"]
+    tail = ""
+    if rest and "OPENCLAW_INTERNAL_CONTEXT" in json.dumps(rest[-1]):
+        tail = json.dumps(rest.pop())
+    fixed = json.dumps([system, body["tools"]]).encode()
+    return fixed, [json.dumps(each).encode() for each in rest], tail
+
+
+def breaks(requests: list[Seen]) -> list[int]:
+    """Which requests do not begin as the one before them ended."""
+    found, before = [], None
+    for number, seen in enumerate(requests):
+        now = parts(seen)
+        if before is not None and (now[0] != before[0] or now[1][: len(before[1])] != before[1]):
+            found.append(number)
+        before = now
+    return found
+
+
+async def talk(client: Client, program: Resident, turns: range) -> None:
+    memory = program.state / "workspace" / "MEMORY.md"
+    for number in turns:
+        if number % 10 == 3:
+            memory.write_text(f"# Memory\n\n- the number was {number}\n")
+            diary = program.state / "workspace" / "memory" / "2026-12-01.md"
+            diary.parent.mkdir(exist_ok=True)
+            diary.write_text(f"- said {number}\n")
+        text = f'tool:read {{"path": "MEMORY.md"}} {number}' if number % 3 == 0 else f"question {number}"
+        assert (await client.say(text))["state"] == "final"
+
+
+@pytest.mark.req("LOOP-11")
+async def test_fifty_turns_with_tools_memory_edits_and_restarts_keep_the_prefix(tmp_path: Path) -> None:
+    async with strict_model() as model:
+        program = Resident(tmp_path, model.url, settings())
+        for turns in (range(20), range(20, 35), range(35, 50)):
+            await program.start()
+            async with program.client() as client:
+                await talk(client, program, turns)
+            assert await program.stop() == 0
+        assert not model.refused
+        assert len(model.requests) == 50 + 17
+        assert breaks(model.requests) == []
+        last = parts(model.requests[-1])
+        assert b"the number was" not in last[0]
+        assert "the number was 43" in last[2]
+
+
+def failing(program: Resident) -> None:
+    """A context engine that raises."""
+    folder = program.state / "extensions" / "toy"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    manifest = 'id = "toy"\nkind = "context"\n[[part]]\nname = "toy"\nmodule = "toy:make"\n'
+    (folder / "manifest.toml").write_text(manifest)
+    (folder / "toy.py").write_text(
+        "from garra.testing.context import ToyEngine\n\n\n"
+        "def make(settings):\n    return ToyEngine(fails=set(settings.get('fails', ())))\n"
+    )
+
+
+def toy(*fails: str) -> dict[str, Any]:
+    entry = {"enabled": True, "config": {"fails": list(fails)}}
+    return settings({"plugins": {"slots": {"contextEngine": "toy"}, "entries": {"toy": entry}}})
+
+
+@pytest.mark.req("SESS-19")
+async def test_an_engine_adds_behind_the_history_and_is_set_aside_when_it_fails(tmp_path: Path) -> None:
+    async with strict_model() as model:
+        program = Resident(tmp_path, model.url, toy())
+        failing(program)
+        await program.start()
+        async with program.client() as client:
+            for number in range(3):
+                await client.say(f"question {number}")
+        assert await program.stop() == 0
+        assert [parts(seen)[2].count("## Toy") for seen in model.requests] == [1, 1, 1]
+        assert breaks(model.requests) == []
+        program.config = {**program.config, **toy("assemble")}
+        program.write()
+        await program.start()
+        async with program.client() as client:
+            for number in range(5):
+                session = "agent:main:other" if number % 2 else "agent:main:main"
+                assert words(await client.say(f"more {number}", session)).startswith("pong")
+        assert await program.stop() == 0
+        assert program.log().count("context engine toy is set aside") == 1
+        assert all("## Toy" not in parts(seen)[2] for seen in model.requests[3:])
+        assert not model.refused
+
+
+@pytest.mark.req("SESS-14")
+async def test_old_results_are_sent_in_brief_after_a_pause_and_stay_so(tmp_path: Path) -> None:
+    async with strict_model() as model:
+        program = Resident(tmp_path, model.url, settings(contextPruning={"ttl": "1ms"}))
+        program.config["models"]["providers"]["fake"]["models"][0] |= {"contextWindow": 24_000, "maxTokens": 1_000}
+        program.write()
+        await program.start()
+        (program.state / "workspace").mkdir(exist_ok=True)
+        (program.state / "workspace" / "long.txt").write_text("".join(f"line {n} {'x' * 60}\n" for n in range(300)))
+        async with program.client() as client:
+            for number in range(3):
+                await client.say(f'tool:read {{"path": "long.txt"}} {number}')
+            for number in range(4):
+                await client.say(f"and now {number}")
+        first, last = parts(model.requests[1])[1], parts(model.requests[-1])[1]
+        assert max(map(len, first)) > 15_000
+        assert [each for each in last if b"[Trimmed: the first 1,500" in each]
+        assert await program.stop() == 0
+        before = last[: len(last) - 1]
+        await program.start()
+        async with program.client() as client:
+            await client.say("again")
+            stored = await client.call("chat.history", {"sessionKey": "agent:main:main", "limit": 200})
+        assert parts(model.requests[-1])[1][: len(before)] == before
+        assert "[Trimmed: the first" not in json.dumps(stored)
+        assert await program.stop() == 0
+        assert not model.refused
