@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garra.core import taint, transcript
-from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
+from garra.core.messages import Assistant, Image, Message, Text, ToolCall, ToolResult, User
 from garra.core.taint import Mark
 from garra.core.transcript import Entry
 
@@ -149,6 +149,63 @@ def test_a_summary_that_keeps_nothing() -> None:
     entries = chain("a", "b")
     entries.append(note("compaction", "m-b", summary="so far", firstKeptEntryId="gone"))
     assert words(entries) == ["so far"]
+
+
+def results(*sizes: int) -> list[Entry]:
+    entries: list[Entry] = []
+    for at, size in enumerate(sizes):
+        message = ToolResult(f"c{at}", "exec", (Text("r" * size), Image("image/png", "AA")), NOW)
+        entries.append(transcript.message_entry(message, id_=f"r{at}", parent=transcript.tip(entries), now_ms=NOW))
+    return entries
+
+
+@pytest.mark.req("SESS-05")
+def test_results_are_clipped_by_a_line_and_the_old_lines_stay_as_they_are() -> None:
+    entries = results(5_000, 5_000, 5_000)
+    before = [entry.raw for entry in entries]
+    body = {"customType": "garra:clipped", "data": {"clipped": [["r0", 200], ["gone", 10], ["r1", 1_000], "odd"]}}
+    entries.append(note("custom", "r2", **body))
+    shown = transcript.shown(entries)
+    lengths = [len(message.text) for _, message in shown.rows]
+    assert 200 < lengths[0] < 400
+    assert 1_000 < lengths[1] < 1_200
+    assert lengths[2] == 5_000
+    assert shown.rows[0][1].text.endswith("[1 pictures left out here]")
+    assert shown.since == NOW
+    assert not shown.summed
+    assert [entry.raw for entry in entries[:3]] == before
+
+
+def test_a_clip_that_cannot_be_read_clips_nothing() -> None:
+    entries = [*results(5_000), note("custom", "r0", customType="garra:clipped")]
+    assert len(transcript.visible(entries)[0].content) == 2
+    other = note("custom", "r0", customType="somebody's", data="garra:clipped")
+    assert not transcript.shrinks(other)
+    assert not transcript.shrinks(note("custom", "r0", customType="other"))
+
+
+def test_short_results_and_words_are_not_clipped() -> None:
+    entries = [*chain("a"), note("custom", "m-a", customType="garra:clipped", data={"clipped": [["m-a", 0]]})]
+    assert words(entries) == ["a"]
+    plain = ToolResult("c", "exec", (Text("r" * 900),), NOW)
+    whole = [transcript.message_entry(plain, id_="r", parent=None, now_ms=NOW)]
+    whole.append(note("custom", "r", customType="garra:clipped", data={"clipped": [["r", 200]]}))
+    assert "pictures" not in transcript.visible(whole)[0].text
+
+
+def test_a_summary_may_keep_more_than_the_end() -> None:
+    entries = chain("a", "b", "c", "d")
+    body = {"summary": "so far", "firstKeptEntryId": "m-d", "alsoKeptEntryIds": ["m-b"], "clipped": [["m-d", 10]]}
+    entries.append(note("compaction", "m-d", **body))
+    assert words(entries) == ["so far", "b", "d"]
+    assert transcript.shown(entries).summed
+
+
+def test_behind_a_reset_only_what_it_keeps_is_told() -> None:
+    entries = chain("a", "b", "c")
+    entries.append(note("reset", "m-c", firstKeptEntryId="m-c"))
+    assert words(entries) == ["c"]
+    assert transcript.shrinks(entries[-1])
 
 
 def test_a_summary_has_the_marks_of_all_it_sums_up() -> None:

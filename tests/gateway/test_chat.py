@@ -273,7 +273,7 @@ async def test_commands_are_obeyed_unless_they_are_words(tmp_path: Path) -> None
         assert "/queue takes steer, followup" in await typed("/queue up", "d4")
         assert await typed("/v full", "d5") == "Verbose: full."
         assert "No tokens were used" in await typed("/usage", "d6")
-        assert "cannot be summed up yet" in await typed("/compact", "d7")
+        assert "summed up" in await typed("/compact the plan", "d7")
         assert "chats are not ready" in await typed("/pair", "d8")
         assert await typed("/deny", "d9") == "Nothing waits for an approval."
         assert (

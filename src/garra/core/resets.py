@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from garra.core import taint
 from garra.core.clip import clip
-from garra.core.messages import Assistant, Message, Text, User
+from garra.core.messages import Assistant, Message, User
 from garra.core.taint import Mark
 from garra.core.value import frozen
 
@@ -101,11 +101,6 @@ def digest(messages: Sequence[Message], *, summed: bool = False) -> Digest | Non
 def _line(text: str) -> str:
     words = " ".join(text[: LINE * 4].split())
     return words if len(words) <= LINE else words[: LINE - 1] + "…"
-
-
-def first(found: Digest, now_ms: int) -> User:
-    """The digest as a model reads it."""
-    return User((Text(found.text),), now_ms, taint.stored(found.marks))
 
 
 TOLD: Final[Mapping[Why, str]] = {
