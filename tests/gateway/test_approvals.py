@@ -129,7 +129,7 @@ async def test_a_tool_s_question_is_a_plugin_s_card(tmp_path: Path) -> None:
         told = (await person.event("plugin.approval.requested"))["payload"]["request"]
         assert told["title"] == "post asks for approval"
         assert len(told["description"]) <= 512
-        assert told["detail"].startswith("post\n  text: xxx")
+        assert told["detail"].startswith("post\n  text: xwx")
         assert told["detail"].endswith("Allow always: posts of this chat")
         assert told["toolName"] == "post"
         assert [row["id"] for row in await person.call("plugin.approval.list", {})] == [asked.id]

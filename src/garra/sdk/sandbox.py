@@ -63,7 +63,8 @@ class Wrapped:
     `env` and `cwd` are those of the wrapper. `closed` is true when the end of the wrapper is the end, by the kernel,
     of everything inside, and our own end is the wrapper's; else the process door watches over what is left behind.
     `limited` is true when the limits of the plan are put on inside. `undo` is an argv to run once the command has
-    ended, however it did: it ends what the wrapper may have left.
+    ended, however it did: it ends what the wrapper may have left. So many arguments behind the program as `apart` says
+    can be read by it from a descriptor (`--args FD`): what is inside may see its command line, and not those.
     """
 
     argv: tuple[str, ...]
@@ -72,6 +73,7 @@ class Wrapped:
     closed: bool
     limited: bool = False
     undo: tuple[str, ...] = ()
+    apart: int = 0
 
 
 @frozen

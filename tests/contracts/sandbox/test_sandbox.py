@@ -51,6 +51,7 @@ class Inside:
             keep=not wrapped.closed,
             wrapper=wrapped.closed,
             limited=wrapped.limited,
+            apart=wrapped.apart,
         )
         return await self.programs.run(start, timeout_s=timeout_s)
 
@@ -109,6 +110,20 @@ async def test_closed_places_are_not_there_and_stay_where_they_are(
     assert b"SECRET" not in ran.output
     assert b"fine" in ran.output
     assert ((own / "key").read_text(), (inside.workspace / "a" / "file").read_text()) == ("SECRET", "SECRET")
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize("perls", [PERLS, NO_PERL])
+async def test_how_it_was_shut_in_is_not_seen_inside(
+    programs: Programs, tmp_path: Path, perls: tuple[str, ...]
+) -> None:
+    inside = Inside(programs, Bubblewrap(probe=probe_by(programs), perls=perls), tmp_path)
+    assert (await inside.sandbox.available()).ok
+    said = await inside.says("tr '\\0' ' ' < /proc/1/cmdline; ls /proc/self/fd; ls -l /proc/1/fd; echo fine")
+    assert "fine" in said
+    assert "bind" not in said
+    assert "src/garra" not in said
+    assert "memfd" not in said
 
 
 async def test_programs_work(inside: Inside) -> None:
@@ -224,7 +239,7 @@ STATE = (
 
 async def state(programs: Programs, box: Bubblewrap, plan: Plan) -> str:
     made = box.wrap(plan)
-    start = Start(made.argv, made.cwd, made.env, wrapper=True, limited=made.limited)
+    start = Start(made.argv, made.cwd, made.env, wrapper=True, limited=made.limited, apart=made.apart)
     return (await programs.run(start, timeout_s=10)).output.decode()
 
 

@@ -291,6 +291,7 @@ class Commands:
             limits=LIMITS,
             fds=(plan.way_out.handover,) if plan.way_out else (),
             same=same,
+            apart=made.apart,
         )
         try:
             return await self.supervisor.programs.start(start)

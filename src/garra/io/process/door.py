@@ -65,7 +65,7 @@ class Start:
     the program proper stands below one that sees to that itself, and that dies with us. `bare` starts a program of our
     own without limits. `limited` starts a wrapper that has the limits put on further inside, and asks there to be let
     go (see `HOLD`): without our stub, which costs as much as the wrapper. It inherits the descriptors `fds`, by their
-    numbers.
+    numbers. So many arguments as `apart` says are handed to it over a descriptor (`--args FD`), where nobody sees them.
     `same` is the identity of the file at `argv[0]` (`identity`): no other is run.
     """
 
@@ -82,6 +82,7 @@ class Start:
     limited: bool = False
     fds: tuple[int, ...] = ()
     same: str = ""
+    apart: int = 0
 
 
 @frozen
@@ -222,7 +223,26 @@ def _terminal(start: Start, size: tuple[int, int]) -> Born:
     return Born(process, ours, None, os.dup(ours), start.keep, start.wrapper)
 
 
+def _apart(start: Start, undo: contextlib.ExitStack) -> Start:
+    """With the arguments that nobody is to see in a descriptor of their own, which `undo` closes here."""
+    if not start.apart:
+        return start
+    rest = 1 + start.apart
+    number = os.memfd_create("arguments")
+    undo.callback(os.close, number)
+    with open(number, "wb", closefd=False) as file:
+        file.writelines(os.fsencode(each) + b"\0" for each in start.argv[1:rest])
+    os.lseek(number, 0, os.SEEK_SET)
+    argv = (start.argv[0], "--args", str(number), *start.argv[rest:])
+    return replace(start, argv=argv, fds=(*start.fds, number), apart=0)
+
+
 def _born(start: Start) -> Born:
+    with contextlib.ExitStack() as undo:
+        return _begun(_apart(start, undo))
+
+
+def _begun(start: Start) -> Born:
     try:
         return _terminal(start, start.terminal) if start.terminal else _plain(start)
     except OSError as error:

@@ -138,7 +138,8 @@ class Bubblewrap:
             *plan.argv,
         )  # fmt: skip
         env = {**plan.env, "LC_ALL": "C"} if launcher.plain else plan.env
-        return Wrapped(argv, env, "/", closed=True, limited=bool(launcher.argv))
+        apart = argv.index("--") - 1
+        return Wrapped(argv, env, "/", closed=True, limited=bool(launcher.argv), apart=apart)
 
     def _launcher(self, plan: Plan) -> Launcher:
         """Perl's where it works: it hands out no socket, and what the environment says to Perl is for the command's."""
