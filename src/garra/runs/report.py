@@ -97,8 +97,9 @@ def receipt(run: Run) -> dict[str, Any]:
     }
 
 
-def _trace(run: Run, runner: str) -> dict[str, Any]:
-    attempts = [
+def attempts(run: Run) -> list[dict[str, Any]]:
+    """Each call to a model: by which login, what led to it, how it ended."""
+    return [
         {
             "provider": attempt.provider,
             "model": attempt.model,
@@ -111,10 +112,13 @@ def _trace(run: Run, runner: str) -> dict[str, Any]:
         }
         for attempt in run.trace.attempts
     ]
+
+
+def _trace(run: Run, runner: str) -> dict[str, Any]:
     return {
         "winnerProvider": run.trace.provider,
         "winnerModel": run.trace.model,
-        "attempts": attempts,
+        "attempts": attempts(run),
         "fallbackUsed": receipt(run)["rerouted"],
         "runner": runner,
     }

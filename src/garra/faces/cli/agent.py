@@ -135,6 +135,7 @@ def failed(fault: GarraError, answer: Answer | None) -> int:
         body: dict[str, Any] = {"ok": False}
         if isinstance(fault, quick.Refused) and isinstance(fault.payload, dict) and "runId" in fault.payload:
             body |= {"runId": fault.payload["runId"], "origin": "gateway"}
-        answer.json({**body, "error": {"type": "cli_error", "message": fault.message}})
+        details = {"details": fault.details} if fault.details and "attempts" in fault.details else {}
+        answer.json({**body, "error": {"type": "cli_error", "message": fault.message, **details}})
     output.note(f"garra: {fault.message}")
     return 1

@@ -18,7 +18,7 @@ from garra.gateway.ledgers import Claim, user_key
 from garra.gateway.method import WRITE, Caller, Method, Reply
 from garra.gateway.methods.chat import turn
 from garra.gateway.params import Attachment, Index, Limit, Name, Params
-from garra.runs.report import blob
+from garra.runs.report import attempts, blob
 from garra.runs.run import Run
 
 
@@ -175,11 +175,19 @@ def final(run: Run, ended: RunEnded) -> dict[str, Any] | Reply:
     line = ended.failure.message if ended.failure else ended.reply or ended.ending
     status = "timeout" if ended.ending == "timeout" else "error"
     payload = {"runId": run.run_id, "status": status, "summary": line}
-    return Reply(payload, fault(ended, line))
+    return Reply(payload, fault(ended, line, run))
 
 
-def fault(ended: RunEnded, line: str) -> GarraError:
-    details = {"kind": ended.failure.kind.value} if ended.failure else None
+def fault(ended: RunEnded, line: str, run: Run | None = None) -> GarraError:
+    """Why a run failed, with each call that was tried in vain."""
+    failure = ended.failure
+    details: dict[str, Any] | None = None
+    if failure is not None:
+        details = {"kind": failure.kind.value}
+        if run is not None and len(run.trace.attempts) > 1:
+            details["attempts"] = attempts(run)
+        if failure.retry_after_ms is not None:
+            details["retryAfterMs"] = failure.retry_after_ms
     return Unavailable("run aborted" if ended.ending == "aborted" else line, details=details)
 
 
