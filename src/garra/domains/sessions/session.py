@@ -7,7 +7,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from garra.core.ids import AgentId, SessionId, SessionKey
-from garra.core.messages import Usage
+from garra.core.messages import Assistant, Message, ToolResult, Usage, User
 from garra.core.value import frozen
 
 TITLE = 80
@@ -128,3 +128,21 @@ def headline(text: str, length: int = TITLE) -> str:
 def touched(session: Session, now_ms: int, **changes: Any) -> Session:
     """`session` as it is after something happened in it."""
     return replace(session, updated_at=max(now_ms, session.updated_at), **changes)
+
+
+def said(session: Session, message: Message, now_ms: int) -> Session:
+    """`session` as it is after `message` was stored in it."""
+    text = message.text
+    fields: dict[str, Any] = {}
+    if not isinstance(message, ToolResult) and text.strip():
+        fields["last_message"] = headline(text, PREVIEW)
+    match message:
+        case User():
+            fields["extra"] = {**session.extra, "lastInteractionAt": now_ms}
+            if session.title is None and text.strip():
+                fields["title"] = headline(text)
+        case Assistant() if message.usage.total:
+            fields |= {"totals": message.usage, "provider": message.provider, "model": message.model}
+        case _:
+            pass
+    return touched(session, now_ms, **fields)

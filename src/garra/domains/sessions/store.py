@@ -15,7 +15,7 @@ from garra.core import keys, transcript
 from garra.core.blots import NONE, Blots
 from garra.core.errors import Conflict, NotFound
 from garra.core.ids import AgentId, SessionId, SessionKey
-from garra.core.messages import Assistant, Message, ToolResult, User
+from garra.core.messages import Message
 from garra.core.transcript import Entry
 from garra.domains.sessions import changes as patches
 from garra.domains.sessions import places, reading, restore
@@ -23,7 +23,7 @@ from garra.domains.sessions.reading import Hit, Line
 from garra.domains.sessions.registry import Registry
 from garra.domains.sessions.renewed import renewed, restored, told
 from garra.domains.sessions.rows import Page, Query
-from garra.domains.sessions.session import PREVIEW, Session, entry_json, headline, touched
+from garra.domains.sessions.session import Session, entry_json, said, touched
 from garra.domains.sessions.transcript import Transcript
 from garra.io.store.db import Database
 from garra.io.store.lines import Lines
@@ -396,17 +396,4 @@ class Sessions:
         session = self._registry.kept(key)
         if session is None or session.session_id != session_id or message is None:
             return
-        now, text = self._clock.now_ms(), message.text
-        fields: dict[str, Any] = {}
-        if not isinstance(message, ToolResult) and text.strip():
-            fields["last_message"] = headline(text, PREVIEW)
-        match message:
-            case User():
-                fields["extra"] = {**session.extra, "lastInteractionAt": now}
-                if session.title is None and text.strip():
-                    fields["title"] = headline(text)
-            case Assistant() if message.usage.total:
-                fields |= {"totals": message.usage, "provider": message.provider, "model": message.model}
-            case _:
-                pass
-        self._registry.put(touched(session, now, **fields))
+        self._registry.put(said(session, message, self._clock.now_ms()))
