@@ -63,11 +63,13 @@ async def opened(ground: Ground, stack: AsyncExitStack) -> Reach:
         lambda: live.snapshot.env,
         known,
         way,
+        lambda: live.snapshot.bound,
     )
     stack.push_async_callback(door.close)
     browser = Host(
         ground.paths.state / "browser", lambda: live.config.browser, way,
         programs=ground.programs, env=ground.env, spawn=ground.spawn, clock=clock,
+        bound=lambda: live.snapshot.bound,
     )  # fmt: skip
     stack.push_async_callback(browser.close)
     media = MediaRoot(ground.paths.media, clock)

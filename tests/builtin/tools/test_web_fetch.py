@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from garra.core.outside import NAME
+from garra.core.secret import Bound, Secret
 from garra.core.taint import CLEAN, Mark, add, of
 from garra.testing.web import Request, answered, serving
 from tests.builtin.tools.web_place import listing, web_place
@@ -67,6 +68,26 @@ async def test_what_is_not_public_is_refused_with_the_key_that_opens_it(tmp_path
     async with serving(answer) as url, web_place(tmp_path) as place:
         said = await place.refused("web_fetch", url=url.replace("127.0.0.1", host))
     assert "tools.web.fetch.ssrfPolicy.allowedHostnames" in said
+
+
+async def test_a_secret_for_other_hosts_goes_along_in_no_address(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def answer(request: Request) -> bytes:
+        asked.append(request.path)
+        if request.path == "/on":
+            return b"HTTP/1.1 302 x\r\nlocation: /?k=sk-bound-0123456789\r\ncontent-length: 0\r\n\r\n"
+        return html()
+
+    async with serving(answer) as url, web_place(tmp_path, listing("127.0.0.1")) as place:
+        place.bound = (Bound("OTHER_KEY", Secret("sk-bound-0123456789"), ("api.example.com",)),)
+        encoded = "c2stYm91bmQtMDEyMzQ1Njc4OQ=="
+        for path in ("/?k=sk-bound-0123456789", f"/{encoded}", "/on"):
+            said = await place.refused("web_fetch", url=f"{url}{path}")
+            assert "OTHER_KEY may not go to 127.0.0.1, only to api.example.com" in said
+        place.bound = (Bound("OTHER_KEY", Secret("sk-bound-0123456789"), ("127.0.0.1",)),)
+        await place.said("web_fetch", url=f"{url}/?k=sk-bound-0123456789")
+    assert asked == ["/on", "/?k=sk-bound-0123456789"]
 
 
 async def test_a_page_cannot_end_its_part_or_open_another(tmp_path: Path) -> None:

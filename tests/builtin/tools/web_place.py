@@ -13,6 +13,7 @@ from garra.builtin.tools.web.fetch import WebFetch
 from garra.builtin.tools.web.search import WebSearch
 from garra.config.sections import Config
 from garra.core.messages import ToolCall, ToolResult
+from garra.core.secret import Bound
 from garra.domains.tools.pipeline import Pipeline
 from garra.domains.web import settings
 from garra.domains.web.door import Web
@@ -31,7 +32,8 @@ class WebPlace:
         self.config = Config.model_validate(config)
         self.programs = Programs()
         self.env = dict(env)
-        self.web = Web(lambda: self.config, lambda: self.env, known, lambda: DIRECT)
+        self.bound: tuple[Bound, ...] = ()
+        self.web = Web(lambda: self.config, lambda: self.env, known, lambda: DIRECT, lambda: self.bound)
         self.bounded = bounded = Bounded(self.programs, {"PYTHONPATH": ":".join(sys.path)}, str(root))
         clock = SystemClock()
         self.tools = (WebFetch(self.web, bounded, clock), WebSearch(self.web, bounded, clock))

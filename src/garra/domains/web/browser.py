@@ -11,9 +11,10 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -23,6 +24,7 @@ from garra.core.hosts import Hosts
 from garra.core.ids import SessionKey
 from garra.domains.web import settings
 from garra.io.files import atomic
+from garra.io.http.bound import Binding
 from garra.io.http.outside import Outside
 from garra.io.http.relay import Refusal, Relay, Way
 from garra.io.process import stub
@@ -84,11 +86,11 @@ class Host:
 
     def __init__(
         self, folder: Path, section: Callable[[], Section], via: Callable[[], Via], *, programs: Programs,
-        env: Mapping[str, str], spawn: Spawn, clock: Clock,
+        env: Mapping[str, str], spawn: Spawn, clock: Clock, bound: Binding = lambda: (),
     ) -> None:  # fmt: skip
         self._folder, self._section = folder, section
         self._programs, self._env, self._spawn, self._clock = programs, env, spawn, clock
-        self._outside = Outside(self._hosts, via)
+        self._outside = Outside(self._hosts, via, bound)
         self._running: Running | None = None
         self._lock = asyncio.Lock()
         self._used = 0.0
@@ -113,7 +115,13 @@ class Host:
         return found(self._section(), self._env)
 
     async def ask(self, session_key: SessionKey, op: str, more: Mapping[str, Any]) -> Mapping[str, Any]:
-        """As `sdk.browsing.Browsing`."""
+        """As `sdk.browsing.Browsing`. A secret that is bound to hosts goes into no other address, and into no page:
+        where a page sends what is typed there, only the page knows.
+        """
+        try:
+            self._outside.door.bounds.check(_host(more), _texts(more))
+        except Unavailable as refused:
+            raise ToolFailed(refused.message) from None
         running = await self._started()
         self._used = self._clock.monotonic()
         running.number += 1
@@ -257,6 +265,26 @@ class Host:
     async def close(self) -> None:
         await self.stop()
         await self._outside.close()
+
+
+def _host(more: Mapping[str, Any]) -> str:
+    try:
+        return urlsplit(str(more.get("url", ""))).hostname or "a page"
+    except ValueError:
+        return "a page"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+            yield unquote(value)
+        case Mapping():
+            for each in value.values():
+                yield from _texts(each)
+        case list() | tuple():
+            for each in value:
+                yield from _texts(each)
 
 
 def found(section: Section, env: Mapping[str, str]) -> tuple[str, str]:

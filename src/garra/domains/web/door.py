@@ -11,6 +11,7 @@ from garra.core.errors import Unavailable
 from garra.core.hosts import Hosts
 from garra.core.policy import Layer
 from garra.domains.web import settings
+from garra.io.http.bound import Binding
 from garra.io.http.outside import Outside, origin
 from garra.sdk.ports import Via
 from garra.sdk.searcher import Searcher
@@ -26,10 +27,11 @@ class Web:
         env: Callable[[], Mapping[str, str]],
         known: tuple[Searcher, ...],
         via: Callable[[], Via],
+        bound: Binding = lambda: (),
     ) -> None:
         self._config, self._env, self._known = config, env, known
-        self._pages = Outside(lambda: settings.hosts(config().tools.web.fetch.ssrf_policy), via)
-        self._searches = Outside(self._searchers, via)
+        self._pages = Outside(lambda: settings.hosts(config().tools.web.fetch.ssrf_policy), via, bound)
+        self._searches = Outside(self._searchers, via, bound)
 
     def fetching(self) -> Fetching:
         return settings.fetching(self._config())

@@ -42,7 +42,7 @@ class GuardedHttp:
     ) -> None:
         self._via = via
         self._guard = guard
-        self._bounds = Bounds(bound)
+        self.bounds = Bounds(bound)
         self._pools: Pools | None = None
 
     def stream(
@@ -90,7 +90,7 @@ class GuardedHttp:
         """As `sdk.ports.Dial`."""
         module = await asyncio.to_thread(importlib.import_module, "garra.io.http.websocket")
         parsed, host, port, tls = module.address(url)
-        self._bounds.check(host, (url, *(headers or {}).values()))
+        self.bounds.check(host, (url, *(headers or {}).values()))
         stream = await self.open(host, port, tls=tls, connect=connect, via=via)
         socket = module.made(stream, parsed, host, limit)
         try:
@@ -130,7 +130,7 @@ class GuardedHttp:
 
     def _loaded(self) -> Pools:
         pools: Pools = self._pools or importlib.import_module("garra.io.http.pool").Pools(
-            guard=self._guard, bounds=self._bounds
+            guard=self._guard, bounds=self.bounds
         )
         self._pools = pools
         return pools

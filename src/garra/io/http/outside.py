@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 from garra.core.errors import Unavailable
 from garra.core.hosts import Hosts, plain
 from garra.io.http.ask import Ask
+from garra.io.http.bound import Binding
 from garra.io.http.door import GuardedHttp
 from garra.sdk.ports import DIRECT, Via
 from garra.sdk.web import Visit, Visited
@@ -19,11 +20,15 @@ _TURNS = frozenset({301, 302, 303, 307, 308})
 
 
 class Outside:
-    """Visits by one set of hosts, which is asked for anew each time: a changed setting counts at once."""
+    """Visits by one set of hosts, which is asked for anew each time: a changed setting counts at once. `bound` are the
+    secrets that may go to named hosts only.
+    """
 
-    def __init__(self, hosts: Callable[[], Hosts], via: Via | Callable[[], Via] = DIRECT) -> None:
+    def __init__(
+        self, hosts: Callable[[], Hosts], via: Via | Callable[[], Via] = DIRECT, bound: Binding = lambda: ()
+    ) -> None:
         self._hosts = hosts
-        self.door = GuardedHttp(via, guard=lambda host: self._hosts().verdict(host) == "open")
+        self.door = GuardedHttp(via, guard=lambda host: self._hosts().verdict(host) == "open", bound=bound)
 
     def check(self, url: str) -> None:
         """Raises Unavailable for what is no web address, and for a host that the owner blocks."""
