@@ -103,7 +103,7 @@ async def test_the_next_model_answers_this_turn_and_the_first_is_asked_the_next(
         assert model.asked_models() == ["a", "a", "a", "c", "a"]
 
 
-@pytest.mark.req("MODEL-12", "MODEL-17", "P12")
+@pytest.mark.req("MODEL-12", "MODEL-17")
 async def test_each_level_of_recovery_is_seen_in_the_trace(tmp_path: Path) -> None:
     env = {"apiKey": "sk-one-key"}
     async with gateway(tmp_path, "one/b", provider=env) as (program, model):
@@ -148,7 +148,6 @@ async def test_each_level_of_recovery_is_seen_in_the_trace(tmp_path: Path) -> No
         assert model.asked_models() == [], "the conversation rests until a login is free"
 
 
-@pytest.mark.req("P12")
 async def test_one_models_limit_leaves_the_other_of_the_same_key(tmp_path: Path) -> None:
     async with gateway(tmp_path, "one/b") as (program, model):
         model.put("a", Fail(429, "slow", {"retry-after": "1"}), Fail(429, "slow", {"retry-after": "3"}))
@@ -161,7 +160,6 @@ async def test_one_models_limit_leaves_the_other_of_the_same_key(tmp_path: Path)
         assert (await trace(program))["winnerModel"] == "b"
 
 
-@pytest.mark.req("P36")
 async def test_a_turn_goes_on_from_its_last_step_and_does_nothing_twice(tmp_path: Path) -> None:
     async with gateway(tmp_path, "two/c") as (program, model):
         use = Use("write", {"path": "once.txt", "content": "written"}, id="call_77")
@@ -196,7 +194,6 @@ def answered(telegram: TelegramServer, text: str) -> bool:
     return any(said.startswith("pong") and said.endswith(text) for said in telegram.shown(ANN))
 
 
-@pytest.mark.req("P35")
 async def test_a_silent_model_is_left_and_a_person_hears_once_who_answers(tmp_path: Path) -> None:
     async with TelegramServer() as telegram:
         channel = {"enabled": True, "botToken": telegram.token, "apiRoot": telegram.url, "dmPolicy": "allowlist",

@@ -46,7 +46,7 @@ async def turns(state: Path, count: int, url: str) -> list[str | None]:
 
             ask = OAuth(http, clock, tasks).ask
             renewals = Renewals(logins, ask, clock, tasks, locks=state / "locks", sources=Sources(source))
-            profiles = Profiles(Config, clock, tasks, logins, renewals.fresh)
+            profiles = Profiles(Config, clock, tasks, logins=logins, fresh=renewals.fresh)
             asked = [Asked(ENTRY, "m", {}, f"session-{number}") for number in range(count)]
             found = await asyncio.gather(*(profiles.credential(each) for each in asked))
             await renewals.close()

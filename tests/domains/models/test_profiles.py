@@ -49,7 +49,7 @@ class Stand:
     async def restarted(self) -> Profiles:
         """Another one over the same store, when all is written."""
         await self.db.write(lambda _: None)
-        return Profiles(lambda: self.config, self.clock, self.profiles._spawn, self.logins)
+        return Profiles(lambda: self.config, self.clock, self.profiles._spawn, logins=self.logins)
 
     async def ids(self, *words: Any, **more: Any) -> list[str]:
         return [each.id for each in (await self.profiles.line(self.asked(*words, **more))).profiles]
@@ -78,7 +78,14 @@ async def at(tmp_path: Path) -> AsyncIterator[Stand]:
             stand.renewed.append(profile.id)
             return replace(profile, secret=Secret("new"), expires_ms=clock.now_ms() + 3_600_000)
 
-        profiles = Profiles(lambda: stand.config, clock, tasks, logins, fresh, lambda text: stand.learned.append(text))
+        profiles = Profiles(
+            lambda: stand.config,
+            clock,
+            tasks,
+            logins=logins,
+            fresh=fresh,
+            learn=lambda text: stand.learned.append(text),
+        )
         stand = Stand(clock, db, logins, profiles)
         yield stand
     await db.close()

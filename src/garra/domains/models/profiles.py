@@ -96,7 +96,7 @@ class Profiles:
     """`logins` None: nothing is kept. `fresh` None: oauth logins are used until they end. `learn` hears of secrets."""
 
     def __init__(
-        self, config: Callable[[], Config], clock: Clock, spawn: Spawn, logins: Logins | None = None,
+        self, config: Callable[[], Config], clock: Clock, spawn: Spawn, *, logins: Logins | None = None,
         fresh: Fresh | None = None, learn: Callable[[str], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self._config, self._clock, self._spawn, self._fresh = config, clock, spawn, fresh

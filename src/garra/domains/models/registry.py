@@ -57,7 +57,9 @@ class Models:
         self._config = config
         self._ports = ports
         self._known = known
-        self.profiles = Profiles(config, ports.clock, ports.spawn, ports.logins, ports.fresh, ports.learn)
+        self.profiles = Profiles(
+            config, ports.clock, ports.spawn, logins=ports.logins, fresh=ports.fresh, learn=ports.learn
+        )
         self._entries: tuple[Config, dict[str, Entry]] | None = None
         self._windows: dict[str, int] = {}
         self.installed: frozenset[str] = frozenset()
