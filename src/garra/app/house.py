@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from garra.app import approvals, brought, commands, compaction, driven, egress, kin, logbook, spending, web
+from garra.app import approvals, brought, commands, compaction, driven, egress, kin, logbook, logins, spending, web
 from garra.app.discretion import Discretion
 from garra.app.first import FirstPick, Progress, Told
 from garra.app.recall import Recalls
@@ -30,7 +30,6 @@ from garra.domains.exec.supervisor import Consent, Supervisor
 from garra.domains.models.call import Ports as ModelPorts
 from garra.domains.models.detect import Scout
 from garra.domains.models.fetch import Fetcher
-from garra.domains.models.logins import Logins
 from garra.domains.models.registry import Models
 from garra.domains.models.weights import LocalWeights
 from garra.domains.plugins.registry import Registry
@@ -161,6 +160,8 @@ async def opened(paths: Paths, env: Environment, options: Options | None = None)
 class _Building:
     """The house while it is built, one step after the other; each uses what those before it made."""
 
+    models: Models
+
     def __init__(
         self, paths: Paths, env: Environment, options: Options, *, found: Found, stack: AsyncExitStack
     ) -> None:
@@ -203,9 +204,15 @@ class _Building:
     async def find_models(self) -> None:
         live = self.live
         providers = await asyncio.to_thread(brought.providers, self.plugins)
+        ground = logins.Ground(
+            self.db, self.clock, self.spawn, self.http, self.paths.agents, self.paths.locks,
+            lambda: live.snapshot.env, lambda: self.models.entries(),
+        )  # fmt: skip
+        keeper = logins.Keeper(ground)
+        self.stack.push_async_callback(keeper.close)
         ports = ModelPorts(
-            self.plugins.api, lambda: live.snapshot.env, self.spawn, self.clock, self.discretion.now, self.purse.spent,
-            Logins(self.db, self.clock, self.paths.agents), learn=self.discretion.learn,
+            self.plugins.api, ground.env, self.spawn, self.clock, self.discretion.now, self.purse.spent,
+            keeper.logins, keeper.fresh, self.discretion.learn,
         )  # fmt: skip
         self.models = Models(lambda: live.config, ports, providers)
         self.reviewer = Reviewer(self.models, lambda: live.config, self.clock)
@@ -290,6 +297,7 @@ async def embedded(
                 tell(complaint)
             house.runs.held = await held(Shelf(house.db, SHELF))
             house.purse.tellers.append(lambda _, warned: tell(warned.text))
+            compaction.heard(house, lambda _, text: tell(text))
             house.engines.tellers.append(tell)
             yield house
         finally:

@@ -68,7 +68,8 @@ class Timeouts(Section):
 class Provider(OpenSection):
     """One model provider: its address, its dialect, its key, its models.
 
-    A provider that is not in the box has a `baseUrl` and must declare its `models` (an empty list will do).
+    A provider that is not in the box has a `baseUrl` and must declare its `models` (an empty list will do). `logins`
+    sets anew, or adds, ways to log in by their id (`clientId`, `tokenUrl`, …), `catalog` how its server lists models.
     """
 
     api: Api | None = None
@@ -86,6 +87,8 @@ class Provider(OpenSection):
     request: dict[str, Any] = Field(default_factory=dict)
     models: tuple[CatalogModel, ...] = ()
     audio: AudioForm | None = None
+    logins: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    catalog: str = ""
 
 
 class Models(Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -9,14 +10,14 @@ from typing import Final
 from garra.core import failover, failures, resuming
 from garra.core.blots import NONE, Blots
 from garra.core.cooldowns import Fault
-from garra.core.errors import Failure, RunFailed
+from garra.core.errors import Failure, FailureKind, GarraError, RunFailed
 from garra.core.events import CallDelta, Done, Failed, StreamEvent
 from garra.core.failover import Again, Attempt, Level, NextProfile, State, Suspend
 from garra.core.failures import timed
 from garra.core.messages import Assistant, Usage
 from garra.core.profiles import Profile
 from garra.core.value import frozen
-from garra.domains.models import keys
+from garra.domains.models import keys, route
 from garra.domains.models.catalog import Entry
 from garra.domains.models.discreet import Discreet
 from garra.domains.models.logins import Logins
@@ -170,11 +171,13 @@ class Call:
         """
         try:
             secret = await self._profiles.secret(profile)
+            request = route.routed(request, profile, self._entry)
+            api = await self._family(request)
         except RunFailed as failed:
             model = request.model
             blank = Assistant((), self._ports.clock.now_ms(), model.api, model.provider, model.id, stop="error")
             return Failed(replace(blank, error=failed.failure.message), failed.failure)
-        inner = self._api.stream(request, secret)
+        inner = api.stream(request, secret)
         calls: list[CallDelta] = []
         out = Discreet(self._push, self._ports.blots())
         try:
@@ -194,6 +197,17 @@ class Call:
         finally:
             inner.abort()
         return None
+
+    async def _family(self, request: ModelRequest) -> Api:
+        """Who speaks what the request goes by. Raises RunFailed where nobody does."""
+        family = request.model.api
+        if family == self._api.family:
+            return self._api
+        try:
+            return await asyncio.to_thread(self._ports.apis, family)
+        except GarraError as error:
+            line = f"this login needs the family {family}, which cannot be used: {error.message}"
+            raise RunFailed(Failure(FailureKind.NOT_FOUND, line, provider=request.model.provider)) from None
 
     def _counted(self, request: ModelRequest, answer: Assistant) -> Assistant:
         """The answer, or what came of it, at the price of the model that was asked."""

@@ -109,6 +109,8 @@ def _laid(name: str, settings: Settings, boxed: Provider | None) -> Entry:
         base_url=settings.base_url or base.base_url,
         compat={**(base.compat if _same_route(settings, base) else {}), **compat},
         audio=_audio(settings, base),
+        logins=_logins(settings, base),
+        catalog=settings.catalog or base.catalog,
     )
     asked = settings.request if isinstance(settings.request, Mapping) else {}
     proxy = asked.get("proxy")
@@ -133,6 +135,17 @@ def _patience(settings: Settings) -> tuple[float | None, float | None, float | N
 def _same_route(settings: Settings, base: Provider) -> bool:
     """Whether the box's knowledge of quirks still fits: another address may be another server."""
     return not settings.base_url or settings.base_url.rstrip("/") == base.base_url.rstrip("/")
+
+
+def _logins(settings: Settings, base: Provider) -> tuple[Mapping[str, Any], ...]:
+    """The ways to log in with what the owner sets anew, in the words of the files of providers."""
+    own = {name: {_snake(key): value for key, value in body.items()} for name, body in settings.logins.items()}
+    known = [{**login, **own.pop(str(login.get("id")), {})} for login in base.logins]
+    return (*known, *({"id": name, **body} for name, body in own.items()))
+
+
+def _snake(key: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
 
 
 def _audio(settings: Settings, base: Provider) -> Audio | None:

@@ -38,9 +38,8 @@ LOCK_S: Final = 45.0
 REST_MS: Final = 30_000
 """A renewal that failed for now is not tried again before, while the old access still holds."""
 TRIES: Final = 3
-RENEWAL, METHOD, ISSUER = "renewal", "method", "issuer"
-"""What a stored login says beside its secrets: a renewal that was begun; by which way and at which origin it was
-given."""
+RENEWAL, ISSUER = "renewal", "issuer"
+"""What a stored login says beside its secrets: a renewal that was begun; at which origin it was given."""
 _K = FailureKind
 
 Ask = Callable[[Issuer, Mapping[str, str], Via], Awaitable[Tokens | Refused]]

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from garra.core import oauth
@@ -25,23 +25,12 @@ from garra.core.errors import NotFound, UserError
 from garra.core.oauth import Issuer
 from garra.core.profiles import Kind, Profile
 from garra.core.value import frozen
+from garra.domains.models import route
 from garra.domains.models.catalog import Entry
-from garra.domains.models.refresh import ISSUER, METHOD
-from garra.sdk.model import Model, ModelRequest
+from garra.domains.models.refresh import ISSUER
+from garra.domains.models.route import METHOD, Route
 
 KEY: Final = "api-key"
-
-
-@frozen
-class Route:
-    """Where calls by a login go. What is empty stays as the model has it; `{name}` in a header is what the login knows
-    under that name.
-    """
-
-    family: str = ""
-    base_url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    compat: Mapping[str, Any] = field(default_factory=dict)
 
 
 @frozen
@@ -80,6 +69,13 @@ def way(entry: Entry, name: str = "", kind: Kind | None = None) -> Way:
     return found[0]
 
 
+def known(entries: Mapping[str, Entry], provider: str) -> Entry:
+    """Raises NotFound."""
+    if provider not in entries:
+        raise NotFound(f"there is no provider {provider} any more")
+    return entries[provider]
+
+
 def issuer(entry: Entry, profile: Profile) -> Issuer:
     """Who gave a login. Raises NotFound."""
     name = str(profile.extra.get(METHOD) or "")
@@ -93,35 +89,6 @@ def marked(profile: Profile, way: Way) -> Profile:
     """The login with what it has to remember of the way it came by."""
     origin = {ISSUER: way.issuer.origin} if way.issuer else {}
     return replace(profile, extra={**profile.extra, METHOD: way.id, **origin})
-
-
-def routed(request: ModelRequest, profile: Profile, entry: Entry) -> ModelRequest:
-    """The request as it goes by this login."""
-    if profile.kind != "oauth" or not entry.provider.logins:
-        return request
-    name = profile.extra.get(METHOD)
-    raw = [each for each in entry.provider.logins if each.get("kind") == "oauth" and name in (None, "", each.get("id"))]
-    route = _route(raw[0].get("route")) if raw else None
-    return request if route is None else replace(request, model=_turned(request.model, route, profile))
-
-
-def _turned(model: Model, route: Route, profile: Profile) -> Model:
-    known = {name: str(value) for name, value in profile.extra.items() if isinstance(value, str | int)}
-    headers = {name: _filled(text, known) for name, text in route.headers.items()}
-    return replace(
-        model,
-        api=route.family or model.api,
-        base_url=route.base_url or model.base_url,
-        headers={**model.headers, **{name: text for name, text in headers.items() if text}},
-        compat={**model.compat, **route.compat},
-    )
-
-
-def _filled(text: str, known: Mapping[str, str]) -> str:
-    """A header with what the login knows; empty where it does not."""
-    if not (text.startswith("{") and text.endswith("}")):
-        return text
-    return known.get(text[1:-1], "")
 
 
 def _way(body: Mapping[str, Any], where: str) -> Way:
@@ -143,12 +110,5 @@ def _way(body: Mapping[str, Any], where: str) -> Way:
         str(body.get("prefix", "")),
         int(body.get("days", 0)),
         oauth.issuer(body, where) if kind == "oauth" else None,
-        _route(body.get("route")),
+        route.parsed(body.get("route")),
     )
-
-
-def _route(body: object) -> Route | None:
-    if not isinstance(body, Mapping):
-        return None
-    headers = {str(name): str(value) for name, value in dict(body.get("headers", {})).items()}
-    return Route(str(body.get("family", "")), str(body.get("base_url", "")), headers, dict(body.get("compat", {})))

@@ -21,6 +21,9 @@ from garra.sdk.stream import Answers, Stream
 _CLIENTS = 16
 _LONGEST_S = 3_600.0
 _LARGEST = 32 << 20
+_LOGIN = "sk-ant-oat"
+"""How the token of a subscription's login begins, which is no API key."""
+_LOGINS_BETA = "oauth-2025-04-20"
 _STYLES = ("adaptive", "enabled", "")
 """How thinking is switched on, the newest first; a server that refuses one is asked with the next."""
 
@@ -98,14 +101,16 @@ class AnthropicMessages:
         known = (model.base_url, key, model.via, tuple(sorted(model.headers.items())))
         client = self._clients.pop(known, None)
         if client is None:
-            extra = {"x-api-key": key} if key and not _takes_bearer(model) else {}
+            login = key if key and key.startswith(_LOGIN) else None
+            extra = {"x-api-key": key} if key and not login and not _takes_bearer(model) else {}
             client = library.AsyncAnthropic(
-                api_key=key or "none",
+                api_key=None if login else key or "none",
+                auth_token=login,
                 base_url=model.base_url.rstrip("/").removesuffix("/v1"),
                 http_client=self._http.client(model.via),
                 max_retries=0,
                 timeout=_LONGEST_S,
-                default_headers={**model.headers, **extra},
+                default_headers={**({"anthropic-beta": _LOGINS_BETA} if login else {}), **model.headers, **extra},
             )
         self._clients[known] = client
         if len(self._clients) > _CLIENTS:
