@@ -18,7 +18,8 @@ from garra.core import thinking, toolsearch
 from garra.core.blots import NONE, Blots
 from garra.core.budget import FILE_CHARS, TOTAL_CHARS, Document
 from garra.core.ids import AgentId, RunId, SessionKey
-from garra.core.messages import ToolCall, ToolResult
+from garra.core.messages import Message, ToolCall, ToolResult
+from garra.core.pruning import Report
 from garra.core.reply import Quiet
 from garra.core.skills import Listed, World
 from garra.core.value import frozen
@@ -53,6 +54,7 @@ from garra.runs.news import News
 from garra.runs.purse import NO_PURSE, Purse
 from garra.runs.run import Run
 from garra.runs.view import Views, pruning
+from garra.runs.whose import requester, scope_of, whom_of
 from garra.sdk.family import Family
 from garra.sdk.model import Level, Model, ToolSpec
 from garra.sdk.ports import Clock, Files, Grants
@@ -98,6 +100,19 @@ class _Place:
     skills: scan.Skills
 
 
+@frozen
+class Ground:
+    """What a turn is made of: `offered` are the tools by the model's ref, `changed` says what of its memory is new."""
+
+    session: Session
+    place: _Place
+    models: tuple[Model, ...]
+    offered: Mapping[str, tuple[ToolSpec, ...]]
+    transcript: Opened
+    stable: prompt.Stable
+    changed: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Assembler:
     """Makes the setup of each run."""
@@ -117,20 +132,31 @@ class Assembler:
         """The workspace of an agent."""
         return self.parts.workspace or self.parts.paths.workspace(agent_id, self.parts.live.config)
 
-    async def setup(self, run: Run) -> Setup:
-        """Everything `run` needs. Raises UserError (no model, a workspace that vanished) with a line for the person."""
+    async def ground(self, run: Run) -> Ground:
+        """What a turn is made of before it begins. Raises UserError as `setup`."""
         parts, turn = self.parts, run.turn
-        config = parts.live.config
         session = await parts.sessions.need(turn.session_key)
         place = await self._opened(turn.agent_id)
-        models = candidates(parts.models, config, turn, session)
+        models = candidates(parts.models, parts.live.config, turn, session)
         offered = {model.ref: self._offered(run, model) for model in models}
-        specs = offered[models[0].ref]
-        stable = await self._stable(run, place, models[0], specs)
+        stable = await self._stable(run, place, models[0], offered[models[0].ref])
         transcript = await parts.sessions.transcript(turn.session_key)
-        stable, drifted = await self._as_begun(transcript, stable)
-        notes = (*drifted, *(() if turn.chore else self._news(run)))
-        built = parts.prompts.build(stable, prompt.Turn(notes=notes) if notes else None, specs)
+        stable, changed = await self._as_begun(transcript, stable)
+        return Ground(session, place, models, offered, transcript, stable, changed)
+
+    async def sent(self, transcript: Opened, model: Model) -> tuple[tuple[Message, ...], Report]:
+        """A history as `model` is sent it, and what of it in brief."""
+        view = self._views.of(transcript, pruning(self.parts.live.config))
+        return await view.prepare(transcript.messages(), model), view.report(model)
+
+    async def setup(self, run: Run) -> Setup:
+        """Everything `run` needs. Raises UserError (no model, a workspace that vanished) with a line for the person."""
+        parts, turn, config = self.parts, run.turn, self.parts.live.config
+        found = await self.ground(run)
+        session, place, models, offered = found.session, found.place, found.models, found.offered
+        transcript, stable = found.transcript, found.stable
+        notes = (*found.changed, *(() if turn.chore else self._news(run)))
+        built = parts.prompts.build(stable, prompt.Turn(notes=notes) if notes else None, offered[models[0].ref])
         run.trace.prompt, run.trace.workdir, run.trace.requested = built.report, str(place.folder), models[0].ref
         blots = parts.blots()
         chosen = await self._engine(run, transcript, models[0], blots)
@@ -353,25 +379,3 @@ def _looked_up(values: Any, path: str) -> Any:
     for key in path.split("."):
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
-
-
-def requester(run: Run) -> str:
-    """Who asked for a turn: the immutable id, by channel and account; empty for the owner at his own screen."""
-    place = run.turn.place
-    return f"{place.channel}:{place.account}:{place.sender}" if place else ""
-
-
-def whom_of(run: Run) -> Whom:
-    """Whose commands a run's are. A chat that nobody knows any more is a guest's."""
-    place, origin = run.turn.place, run.turn.origin
-    guest = place.guest if place is not None else origin == "channel"
-    return Whom(run.agent_id, run.session_key, origin, guest)
-
-
-def scope_of(run: Run, model: Model) -> Scope:
-    """For whom tools are looked up in this run."""
-    turn = run.turn
-    return Scope(
-        run.agent_id, run.session_key, turn.origin, model.provider, model.api, place=turn.place, model=model.id,
-        inherited=turn.inherited,
-    )  # fmt: skip

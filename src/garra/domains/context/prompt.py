@@ -125,6 +125,12 @@ class Prompts:
         system = "\n\n".join(part for part in parts if part)
         return _Prefix(system, files, hashlib.sha256(system.encode()).hexdigest(), len(context))
 
+    def pieces(self, stable: Stable) -> list[tuple[str, str]]:
+        """The sections of the stable part, each with its first words."""
+        files = fit(_chosen(stable), min(stable.file_chars, _limit(stable)), stable.total_chars)
+        parts = [*self._parts(stable), self._context(stable, files)]
+        return [(part.splitlines()[0].strip("# ")[:60], part) for part in parts if part]
+
     def _parts(self, stable: Stable) -> Iterator[str]:
         """The sections before the files, in their order."""
         if stable.shape == "lite":
