@@ -148,7 +148,7 @@ async def test_silence_longer_than_two_ticks_is_a_broken_link() -> None:
         await wire.start()
         lost = await heard.until(lambda news: isinstance(news, Link) and news.state == "lost")
         assert "nothing heard" in lost.reason
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await gateway.callers[0].socket.wait_closed()
         assert gateway.callers[0].socket.close_code == 4000
 

@@ -238,7 +238,7 @@ async def test_a_change_of_the_store_is_noticed(paths: Paths) -> None:
     live.subscribe(lambda _old, new: told.append(key(live.snapshot)))
     watching = asyncio.create_task(live.watch(0.01))
     await asyncio.to_thread(store.set, "OPENAI_API_KEY", "another-key-0123456789", Entry())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not told:  # noqa: ASYNC110 - it watches a file
             await asyncio.sleep(0.01)
     watching.cancel()

@@ -33,7 +33,7 @@ def logged(program: Resident) -> str:
     return program.log() + "".join(file.read_text() for file in files)
 
 
-async def until(told: Callable[[], object], seconds: float = 10.0) -> None:
+async def until(told: Callable[[], object], seconds: float = 30.0) -> None:
     """Wait until `told()` is true."""
     async with asyncio.timeout(seconds):
         while not told():  # noqa: ASYNC110 - what is waited for happens in another process

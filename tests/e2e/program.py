@@ -121,7 +121,7 @@ def port(program: Program) -> int | None:
     return found if isinstance(found, int) and found else None
 
 
-def awaited(true: Callable[[], bool], seconds: float = 15.0, what: Callable[[], str] = lambda: "it") -> None:
+def awaited(true: Callable[[], bool], seconds: float = 30.0, what: Callable[[], str] = lambda: "it") -> None:
     """Wait until something is so; fail, with what was waited for, when it does not become so."""
     end = time.monotonic() + seconds
     while not true():

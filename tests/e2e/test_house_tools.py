@@ -225,7 +225,7 @@ async def test_an_answer_after_a_crash_reaches_the_session(tmp_path: Path) -> No
         await program.start()
         await until(lambda: "I go on" in str(telegram.shown(FRIEND)))
         async with program.client() as client:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 assert [each["status"] for each in (await client.call("question.list"))["questions"]] == ["pending"]
         model.then(Say("blue it is"))
         press(telegram, shown, FRIEND, FRIEND, "Blue")

@@ -226,7 +226,7 @@ class Guest:
             if wanted(kept):
                 self._kept.remove(kept)
                 return kept
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while True:
                 frame: dict[str, Any] = json.loads(await self.socket.recv())
                 self.heard.append(frame)
@@ -252,7 +252,7 @@ class Guest:
         return frame.get("payload")
 
     async def closed(self) -> tuple[int | None, str | None]:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await self.socket.wait_closed()
         return self.socket.close_code, self.socket.close_reason
 

@@ -142,7 +142,7 @@ async def test_an_answer_nobody_waits_for_comes_as_a_message(tmp_path: Path) -> 
             gateway, OWNER, "sessions.send", sessionKey=HERS, message="say late", callId="c1", timeoutSeconds=0
         )
         assert found["status"] == "accepted"
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(gateway.acting.seen) < 2:  # noqa: ASYNC110 - runs have no end to wait for here
                 await asyncio.sleep(0.01)
         back = gateway.acting.seen[-1]
@@ -152,7 +152,7 @@ async def test_an_answer_nobody_waits_for_comes_as_a_message(tmp_path: Path) -> 
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not true():  # noqa: ASYNC110 - runs have no end to wait for here
             await asyncio.sleep(0.01)
 
@@ -181,7 +181,7 @@ async def test_a_late_answer_comes_back_once_after_a_restart_too(tmp_path: Path)
         assert (back.run_id, back.text.split("\n")[-1], back.silent) == ("r1:c1:reply", "late", True)
         assert [(mark.source, mark.where) for mark in back.marks] == [("agent", HERS)]
         await until(lambda: gateway.host.runs.active(MAIN) is None)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while await left(gateway):  # noqa: ASYNC110 - likewise
                 await asyncio.sleep(0.01)
     async with standing(tmp_path) as gateway:

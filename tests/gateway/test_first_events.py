@@ -81,7 +81,7 @@ async def late(gateway: Standing, *, deaf: bool = False) -> AsyncIterator[Late]:
 
 
 async def ended(gateway: Standing, run_id: str) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while (run := gateway.host.runs.find(run_id)) is None or run.state != "ended":  # noqa: ASYNC110
             await asyncio.sleep(0.005)
     await asyncio.sleep(0.05)

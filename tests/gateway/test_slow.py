@@ -117,7 +117,7 @@ async def test_an_answer_may_be_larger_than_events_may(tmp_path: Path) -> None:
     async with running(tmp_path, extra=(row,)) as house, stalled(house) as (slow, peer):
         await slow.ask("big")
         request = await slow.ask("big")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while peer.socket.buffered <= EVENT_BYTES:  # noqa: ASYNC110 - the gateway has no event for bytes that wait
                 await asyncio.sleep(0.01)
         assert peer.state.phase == "open"

@@ -47,9 +47,9 @@ async def test_bytes_both_ways_and_either_end_ends_it() -> None:
                 await asyncio.to_thread(plug.sendall, last)
                 assert await asyncio.to_thread(plug.recv, 10) == b""
             plug.close()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 await gone.wait()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(tasks):  # noqa: ASYNC110 - they tell nobody
                 await asyncio.sleep(0.01)
         await http.close()

@@ -425,7 +425,7 @@ async def test_one_not_to_be_kept_is_put_away_and_its_report_is_still_told(tmp_p
         await made.say("go")
         await ended(made)
         key = only(made).key
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while await made.sessions.get(key) is not None:  # noqa: ASYNC110 - nobody tells of it
                 await asyncio.sleep(0.01)
         assert len(made.posted) == 1

@@ -126,7 +126,7 @@ async def test_a_heartbeat_confirms_what_is_stored_and_no_more(place: Place) -> 
 
 
 async def test_a_connection_that_no_heartbeat_passes_is_lost(place: Place) -> None:
-    place.server.every_ms, place.server.deaf = 20, True
+    place.server.every_ms, place.server.deaf = 300, True
     async with running(place.channel(), Heard()) as task:
         with pytest.raises(LinkLost, match="heartbeat"):
             await asyncio.wait_for(task, 10)
