@@ -7,6 +7,8 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from garra.io.http import GuardedHttp
 from garra.io.http.relay import Refusal, Relay, Way
 from garra.io.tasks import Tasks
@@ -58,6 +60,40 @@ async def test_a_second_request_is_not_carried_to_the_first_host() -> None:
         posted = f"POST {url}/b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
         assert b"hi" in await said(port, posted.encode())
     assert not [head for head in heads if "secret" in head]
+
+
+@pytest.mark.parametrize(
+    "more", ["Content-Length: 3", "Transfer-Encoding: chunked", "Content-Length: 3\r\nContent-Length: 300"]
+)
+async def test_a_request_behind_a_body_of_chunks_goes_nowhere(more: str) -> None:
+    heard, over = bytearray(), asyncio.Event()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(4_096):
+            heard.extend(data)
+            if heard.endswith(b"0\r\n\r\n"):
+                over.set()
+        writer.close()
+
+    server = await asyncio.start_server(hear, "127.0.0.1", 0)
+    to = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    other = "GET http://other.example/secret HTTP/1.1\r\nHost: other.example\r\n\r\n"
+    async with server, relaying("127.0.0.1") as port:
+        body = "3\r\nabc\r\n0\r\n\r\n"
+        head = f"POST {to}/a HTTP/1.1\r\nHost: x\r\n"
+        await said(port, f"{head}Transfer-Encoding: chunked\r\n\r\n{body}{other}".encode())
+        await said(port, f"{head}Transfer-Encoding: chunked\r\n{more}\r\n\r\n{body}".encode())
+        assert b"secret" not in heard
+        assert b"abc" not in heard
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+        for each in body:
+            writer.write(each.encode())
+            await writer.drain()
+        async with asyncio.timeout(3):
+            await over.wait()
+        writer.close()
+    assert b"abc" in heard
 
 
 async def test_the_host_is_told_the_name_that_was_judged() -> None:

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from garra.core.chunked import Chunked, passed
 from garra.core.errors import Unavailable
 from garra.core.value import frozen
 from garra.sdk.ports import Dial, Spawn, Stream
@@ -54,8 +55,8 @@ class _Asked:
     port: str
     head: bytes = b""
     """What the host is sent first; empty for a tunnel."""
-    body: int | None = None
-    """So many bytes follow it; None: nobody knows, or it is a tunnel."""
+    body: int | Chunked | None = None
+    """So many bytes follow it, or chunks; None: it is a tunnel."""
 
 
 class Relay:
@@ -113,7 +114,7 @@ class Relay:
             await stream.close()
 
     async def _both(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stream: Stream, left: int | None
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stream: Stream, left: int | Chunked | None
     ) -> None:
         """Carry bytes until the host has closed, or nothing came from it for `IDLE_S`. Who asks for more than one
         thing over one connection is cut off: another host's request must not reach this one.
@@ -123,7 +124,8 @@ class Relay:
             nonlocal left
             with contextlib.suppress(OSError, Unavailable):
                 while data := await reader.read(1 << 16):
-                    if left is not None and (left := left - len(data)) < 0:
+                    left, whole = _counted(left, data)
+                    if not whole:
                         writer.transport.abort()
                         return
                     await stream.write(data)
@@ -171,7 +173,8 @@ async def _asked(reader: asyncio.StreamReader) -> _Asked | None:
     # the name that was judged, whatever the program calls it: one address may serve others
     named = b"Host: " + url.netloc.rpartition("@")[2].encode("latin-1")
     ready = b"\r\n".join((start, named, *kept, b"Connection: close", b"", b""))
-    return _Asked(url.hostname, str(number), ready, _body(kept))
+    body = _body(kept)
+    return None if body is None else _Asked(url.hostname, str(number), ready, body)
 
 
 async def _answer(stream: Stream) -> bytes:
@@ -207,13 +210,28 @@ class _Begun:
         await self._stream.close()
 
 
-def _body(lines: list[bytes]) -> int | None:
-    """How many bytes follow a head."""
-    told = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)}
-    if b"transfer-encoding" in told:
+def _body(lines: list[bytes]) -> int | Chunked | None:
+    """What follows a head; None where servers read it in two ways."""
+    told = [(name.strip().lower(), value.strip()) for name, _, value in (line.partition(b":") for line in lines)]
+    ways = [(name, value) for name, value in told if name in (b"content-length", b"transfer-encoding")]
+    if not ways:
+        return 0
+    (name, value), *more = ways
+    if more:
         return None
-    size = told.get(b"content-length", b"0")
-    return int(size) if size.isdigit() else 0
+    if name == b"transfer-encoding":
+        return Chunked() if value.lower() == b"chunked" else None
+    return int(value) if value.isdigit() and len(value) < 20 else None
+
+
+def _counted(left: int | Chunked | None, data: bytes) -> tuple[int | Chunked | None, bool]:
+    """What is left of a body behind `data`, and whether all of that belongs to it."""
+    if left is None:
+        return None, True
+    if isinstance(left, int):
+        return left - len(data), len(data) <= left
+    body, taken = passed(left, data)
+    return body, taken == len(data)
 
 
 async def _say(writer: asyncio.StreamWriter, status: str, reason: str) -> None:
