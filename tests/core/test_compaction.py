@@ -93,6 +93,8 @@ class TestMeasure:
         assert measure.tokens(room, "p/m") == 700
         measure.on([*messages, user("c" * (400 - FRAME))])
         assert measure.tokens(room, "p/m") == 800
+        measure.on([user("a" * 4_000), said("b", at=5, usage=16)])
+        assert measure.tokens(room, "p/m") == (50 + room.tokens(measure.total)) // 2
         assert measure.tokens(room, "p/other") == 50 + room.tokens(measure.total)
 
     def test_what_was_counted_before_the_history_was_made_smaller_says_nothing(self) -> None:

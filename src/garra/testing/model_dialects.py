@@ -34,6 +34,7 @@ class Use:
     arguments: Mapping[str, Any]
     id: str = "call_1"
     text: str = ""
+    usage: tuple[int, int] | None = (11, 5)
 
 
 @frozen
@@ -115,7 +116,7 @@ def completions(reply: Say | Use | Cut, model: str) -> Iterator[bytes]:
         for piece in _pieces(json.dumps(reply.arguments)):
             yield chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
     yield chunk({}, "tool_calls" if isinstance(reply, Use) else reply.finish)
-    usage = (11, 5) if isinstance(reply, Use) else reply.usage
+    usage = reply.usage
     if usage is not None:
         counted = {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
         yield _data({"id": "c1", "choices": [], "usage": counted})
@@ -124,7 +125,7 @@ def completions(reply: Say | Use | Cut, model: str) -> Iterator[bytes]:
 
 def messages(reply: Say | Use | Cut, model: str) -> Iterator[bytes]:
     """Events of an Anthropic message."""
-    usage = (reply.usage or (0, 0)) if isinstance(reply, Say) else (11, 5)
+    usage = (reply.usage or (0, 0)) if isinstance(reply, Say | Use) else (11, 5)
     head: dict[str, Any] = {
         "id": "m1",
         "type": "message",

@@ -16,7 +16,7 @@ from garra.client.socket import Unreachable
 from garra.core import keys, taint, transcript
 from garra.core.errors import GarraError, NotFound, UserError
 from garra.domains.sessions.store import Query, Session, Sessions, entry_json
-from garra.faces.cli import discreet, output, parsing, sessions_more
+from garra.faces.cli import discreet, output, parsing, sessions_compact, sessions_more
 from garra.faces.cli.place import Place, here
 from garra.faces.cli.sessions_place import key_of, main_of, store
 from garra.io.clock import SystemClock
@@ -91,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     gone.add_argument("--yes", action="store_true", help="do not ask")
     gone.add_argument("--dry-run", action="store_true", help="only say what would be deleted")
     sessions_more.add(add)
+    sessions_compact.add(add)
     return parser
 
 
