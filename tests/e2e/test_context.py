@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from garra.core import weights
 from garra.testing.model_server import Seen
 from tests.e2e.resident import Client, Resident, strict_model, words
 
@@ -142,3 +143,34 @@ async def test_old_results_are_sent_in_brief_after_a_pause_and_stay_so(tmp_path:
         assert "[Trimmed: the first" not in json.dumps(stored)
         assert await program.stop() == 0
         assert not model.refused
+
+
+async def test_the_owner_is_shown_what_fills_the_window(tmp_path: Path) -> None:
+    async with strict_model() as model:
+        program = Resident(tmp_path, model.url, settings())
+        await program.start()
+        async with program.client() as client:
+            await client.say('tool:read {"path": "MEMORY.md"}')
+            told = words(await client.say("/context detail"))
+            found = await client.call("sessions.context", {"key": "main"})
+        assert "Injected workspace files" in told
+        assert "- Results of tools: 1," in told
+        assert found["history"]["byRole"]["toolResults"]["count"] == 1
+        body = model.requests[-1].body
+        assert found["systemPrompt"]["chars"] == len(body["messages"][0]["content"])
+        assert sum(row["chars"] for row in found["sections"]) <= found["systemPrompt"]["chars"]
+        assert {row["name"] for row in found["tools"]["entries"]} == {
+            each["function"]["name"] for each in body["tools"]
+        }
+        code, out, err = await program.run("sessions", "context", "main")
+        assert (code, err) == (0, "")
+        assert out.splitlines() == words_of(found)
+        assert await program.stop() == 0
+        code, out, err = await program.run("sessions", "context", "main", "--json")
+        assert code == 0, err
+        assert json.loads(out)["history"] == found["history"]
+        assert len(model.requests) == 2
+
+
+def words_of(report: dict[str, Any]) -> list[str]:
+    return weights.words(report).splitlines()

@@ -25,9 +25,11 @@ from garra.app import (
     keeping,
     letters,
     logbook,
+    noticed,
     strange,
     switches,
     trying,
+    weighing,
 )
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
@@ -47,7 +49,7 @@ from garra.gateway import serve as port
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
-from garra.gateway.methods import chat, pairing, questions, status
+from garra.gateway.methods import chat, context, pairing, questions, status
 from garra.gateway.opening import Opening
 from garra.gateway.server import Gateway
 from garra.io import heap, lock, passing
@@ -183,6 +185,7 @@ class _Resident:
             host.more |= {"shares": channels.shares, "handles": channels.handles}
             host.more[WEBCHAT] = channels.webchat
             host.more[kin.WHERE] = house.subagents
+            host.more[context.WHERE] = weighing.made(house)
             host.more[work.LEDGER] = house.purse.ledger
             self._watch(house, host, channels)
             await channels.start()
@@ -204,6 +207,7 @@ class _Resident:
         self.stack.callback(strange.watch(house))
         self.stack.callback(budgets.watch(house, host, channels))
         self.stack.callback(fallbacks.watch(house, host, channels))
+        self.stack.callback(noticed.watch(house, host, channels))
         self.stack.callback(engines.watch(house, channels))
 
     def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:

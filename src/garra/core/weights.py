@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from garra.core.compaction import CHARS, IMAGE_CHARS, weight
+from garra.core.errors import UserError
 from garra.core.messages import Assistant, Image, Message, Text, Thinking, ToolCall, ToolResult, User
 
 TOP: Final = 10
@@ -62,6 +63,19 @@ def _part(message: Message, part: Text | Thinking | Image | ToolCall) -> tuple[s
             return "thinking", len(part.text), weight(part.text)
     kind = {User: "user", Assistant: "assistant", ToolResult: "toolResults"}[type(message)]
     return kind, len(part.text), weight(part.text)
+
+
+def said(report: Mapping[str, Any], how: str) -> str:
+    """What `/context` answers. `how` is list, detail or json. Raises UserError for anything else."""
+    match how.strip().lower():
+        case "" | "list":
+            return words(report)
+        case "detail":
+            return words(report, detail=True)
+        case "json":
+            return msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
+        case _:
+            raise UserError("/context takes list, detail or json.")
 
 
 def words(report: Mapping[str, Any], *, detail: bool = False) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from garra.core.errors import Unavailable, UserError
 from garra.core.value import frozen
+from garra.core.weights import said
 from garra.domains.access.pairing import Pairing
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
@@ -15,6 +16,7 @@ from garra.gateway import kin, work
 from garra.gateway.approvals import WHERE, register
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, APPROVALS, PAIRING, Caller
+from garra.gateway.methods.context import report
 from garra.gateway.methods.sessions_compact import summed
 from garra.runs import chore
 from garra.runs.compaction import Outcome
@@ -188,6 +190,10 @@ async def _compact(host: Host, session: Session, typed: Typed, caller: Caller) -
     return chore.line(Outcome("cut", *await summed(host, session, typed.argument)))
 
 
+async def _context(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    return said(await report(host, session), typed.argument)
+
+
 async def _pair(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     caller.require(PAIRING)
     people = host.more.get("pairing")
@@ -240,6 +246,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("whoami", "who you are here and what you may do", "status", _whoami, aliases=("id",)),
     Command("usage", "tokens of this conversation, of today and of this month", "status", _usage),
     Command("compact", "sum up the conversation so far", "session", _compact, takes="[what matters most]"),
+    Command("context", "what fills the model's window", "status", _context, takes="[list | detail | json]"),
     Command("undo", "go back to the conversation before the last reset", "session", _undo),
     Command("pair", "who asks to be let in; let one in", "management", _pair, takes="[code]"),
     Command("approve", "allow what an agent asks", "management", _approve, takes="[id] [answer]"),

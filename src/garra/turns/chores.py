@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from garra.core import taint, thinking
+from garra.core import taint, thinking, weights
 from garra.core.errors import NotFound, UserError
 from garra.core.ids import AgentId, SessionKey
 from garra.core.routing import Route
@@ -294,6 +294,10 @@ async def _compact(desk: Desk) -> str:
     return await desk.ports.compact(desk.key, desk.given.words)
 
 
+async def _weighed(desk: Desk) -> str:
+    return weights.said(await desk.ports.context(desk.key), desk.given.words)
+
+
 async def _activation(desk: Desk) -> str:
     if desk.spoken.admitted.direct:
         raise UserError("/activation is for groups.")
@@ -350,6 +354,7 @@ CHORES: Final[Mapping[str, Chore]] = {
     "verbose": _verbose,
     "reply": _reply,
     "compact": _compact,
+    "context": _weighed,
     "activation": _activation,
     "pair": _pair,
     "approve": _approve,

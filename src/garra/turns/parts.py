@@ -10,7 +10,7 @@ from garra.config.sections import Config
 from garra.core.access import People
 from garra.core.errors import UserError
 from garra.core.events import RunEvent
-from garra.core.ids import RunId
+from garra.core.ids import RunId, SessionKey
 from garra.core.messages import Image, Message
 from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft
@@ -234,6 +234,11 @@ async def cannot_compact(key: str, focus: str = "") -> str:
     raise UserError("A conversation cannot be summed up yet. /new begins another one; what was said is kept.")
 
 
+async def cannot_weigh(key: SessionKey) -> Mapping[str, Any]:
+    """Raises UserError: there is nothing here that knows what a turn is made of."""
+    raise UserError(f"What fills the window of {key} is not known here.")
+
+
 @frozen
 class Ports:
     """Everything. `workspace` gives an agent's folder; `halt` ends a session's programs and sub-agents, and says how
@@ -258,6 +263,7 @@ class Ports:
     warn: Callable[[str], None]
     attachments: Attachments = field(default_factory=Names)
     compact: Callable[[str, str], Awaitable[str]] = cannot_compact
+    context: Callable[[SessionKey], Awaitable[Mapping[str, Any]]] = cannot_weigh
     version: str = ""
     subagents: Subagents | None = None
     approvals: Approvals | None = None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from garra.client import quick
+from garra.core import weights
 from garra.core.errors import GarraError, NotFound
 from garra.core.ids import SessionKey
 from garra.core.keys import agent_of, is_main, single
@@ -42,6 +44,10 @@ def add(step: Add) -> None:
         away.add_argument("keys", nargs="+", metavar="KEY")
         away.add_argument("--agent", default="main", metavar="ID", help=OWNER)
         away.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    heavy = step("context", _context, "what fills the model's window in a conversation")
+    heavy.add_argument("key", nargs="?", default="main", help="its key, or the end of it (main)")
+    heavy.add_argument("--agent", default="main", metavar="ID", help=OWNER)
+    heavy.add_argument("--detail", action="store_true", help="with sections, and the largest tools and skills")
     rename = step("rename", _rename, "give a conversation a name")
     rename.add_argument("key", metavar="KEY")
     rename.add_argument("name", metavar="NAME", help="empty takes the name away")
@@ -72,6 +78,19 @@ async def _search(asked: argparse.Namespace, place: Place) -> int:
         output.say(f"{head}\n  {output.harmless(str(row['snippet']))}")
     if not rows and not asked.json:
         output.say("nothing was said like that")
+    return 0
+
+
+async def _context(asked: argparse.Namespace, place: Place) -> int:
+    key = key_of(place, asked.key, asked.agent)
+    report = await ask(place, "sessions.context", {"key": key}, "operator.read")
+    if report is None:
+        offline = importlib.import_module("garra.app.weighing")  # opens the house; only where no gateway runs
+        report = await offline.answer(place.paths, place.env, key, asked.agent)
+    if asked.json:
+        output.say_json(report)
+    else:
+        output.say(output.harmless(weights.words(report, detail=asked.detail)))
     return 0
 
 
