@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 from garra.checks.finding import Finding, Ground
-from garra.core.errors import NotFound, RunFailed, Unavailable
-from garra.domains.models import catalog, keys, weights
+from garra.core import profiles
+from garra.core.errors import GarraError, NotFound, RunFailed, Unavailable
+from garra.domains.models import catalog, keys, logins, weights
 from garra.domains.models.catalog import Entry
 from garra.domains.models.names import Names, is_file
 from garra.domains.plugins import known
+from garra.io.clock import SystemClock
 
 WHERE = "agents.defaults.model.primary"
 _LACKING = re.compile(r'Missing env var ("\w+"(?:, "\w+")*)')
@@ -44,8 +46,11 @@ def _way(ground: Ground, entry: Entry) -> str:
     """How it is reached, as far as that can be told without asking it."""
     if entry.provider.family == "local":
         return ", a model on this machine"
-    if keys.found(entry, ground.snapshot.env or ground.env) is None:
-        return "; it needs no key (it was not asked)"
+    try:
+        if keys.found(entry, ground.snapshot.env or ground.env) is None:
+            return "; it needs no key (it was not asked)"
+    except RunFailed:
+        return ", and a login for it is kept (it was not asked)"
     return ", and there is a key for it (it was not asked)"
 
 
@@ -58,11 +63,25 @@ def _file(primary: str, model: str) -> Finding:
     return Finding("model", "ok", f"{primary} is chosen, a model file on this machine", WHERE)
 
 
+def _login(ground: Ground, provider: str) -> bool:
+    """Whether a login that can be used is kept for a provider."""
+    if not ground.paths.db.exists():
+        return False
+    clock = SystemClock()
+    try:
+        found = logins.kept(ground.paths.db, ground.paths.agents, clock).profiles.values()
+    except GarraError:
+        return False
+    return any(each.provider == provider and not profiles.unfit(each, clock.now_ms()) for each in found)
+
+
 def _key(ground: Ground, primary: str, entry: Entry) -> list[Finding]:
     provider = entry.provider
     try:
         keys.found(entry, ground.snapshot.env or ground.env)
     except RunFailed as fault:
+        if _login(ground, provider.id):
+            return []
         how = f"export {' or '.join(provider.key_env)}" if provider.key_env else ""
         if entry.key is not None:
             named = _LACKING.search(fault.message)

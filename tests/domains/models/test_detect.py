@@ -11,10 +11,15 @@ from typing import Any
 import pytest
 
 from garra.core.errors import Unavailable
+from garra.core.profiles import Profile
+from garra.core.secret import Secret
 from garra.domains.models.detect import Scout, measure
+from garra.domains.models.logins import Logins
 from garra.domains.models.registry import Models
 from garra.domains.models.servers import served
 from garra.domains.models.weights import LocalWeights, Sheet
+from garra.io.clock import SystemClock
+from garra.io.store.db import Database
 from garra.sdk.ports import DIRECT, Via
 from tests.domains.models.desk import KNOWN, Desk, desk
 
@@ -129,6 +134,17 @@ async def test_then_the_small_one_which_can_talk_not_work(at: Desk, tmp_path: Pa
     for words in ("can talk, not work", "garra models set", "garra models install-local", "ANTHROPIC_API_KEY"):
         assert words in pick.words
     assert at.models.resolve().api == "local"
+
+
+async def test_a_login_that_is_kept_is_as_good_as_a_key(at: Desk, tmp_path: Path) -> None:
+    db = Database(tmp_path / "state.db")
+    logins = Logins(db, SystemClock())
+    await logins.put(Profile("groq:manual", "groq", "api_key", Secret("k")))
+    models = Models(lambda: at.config, replace(at.models._ports, logins=logins), KNOWN)
+    pick = await scout(tmp_path).pick(models)
+    assert pick.ref.startswith("groq/")
+    assert pick.words.endswith("a login for Groq is kept.")
+    await db.close()
 
 
 async def test_then_clear_words(at: Desk, tmp_path: Path) -> None:

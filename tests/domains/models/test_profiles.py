@@ -18,7 +18,7 @@ from garra.core.errors import Failure, FailureKind, RunFailed
 from garra.core.profiles import Profile
 from garra.core.secret import Secret
 from garra.domains.models.catalog import Entry
-from garra.domains.models.logins import Logins
+from garra.domains.models.logins import Logins, kept
 from garra.domains.models.profiles import Asked, Line, Profiles
 from garra.io.store.db import Database
 from garra.io.tasks import Tasks
@@ -279,6 +279,12 @@ async def test_a_login_made_meanwhile_is_found_before_a_call_fails_for_want_of_o
     await at.clock.advance(1)
     assert await at.ids() == ["openai:late"]
     assert at.profiles.has("openai")
+
+
+async def test_programs_without_a_loop_can_look(at: Stand, tmp_path: Path) -> None:
+    await keys(at, "a")
+    found = await asyncio.to_thread(kept, tmp_path / "state.db", tmp_path / "agents", at.clock)
+    assert [each.id for each in found.profiles.values()] == ["openai:a"]
 
 
 async def test_of_two_who_change_a_login_one_wins(at: Stand) -> None:

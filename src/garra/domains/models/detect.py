@@ -34,7 +34,9 @@ class Pick:
 
 
 class Scout:
-    """Looks around, nearest first: a key in the environment, a server on its usual port, the small model."""
+    """Looks around, nearest first: a key in the environment, a login that is kept, a server on its usual port, the
+    small model.
+    """
 
     def __init__(self, http: Http, weights: LocalWeights, env: Mapping[str, str]) -> None:
         self._http = http
@@ -49,7 +51,9 @@ class Scout:
             await measure(models, self._http, chosen)
             return Pick(chosen, "configured", f"Using {chosen}, as configured.")
         entries = models.entries()
-        pick = _by_key(entries, self._env) or await self._by_server(models, entries) or await self._by_file(entries)
+        await models.profiles.read()
+        pick = _by_key(entries, self._env) or _by_login(models, entries) or await self._by_server(models, entries)
+        pick = pick or await self._by_file(entries)
         models.picked = pick.ref
         return pick
 
@@ -90,6 +94,15 @@ def _by_key(entries: Mapping[str, Entry], env: Mapping[str, str]) -> Pick | None
         if variable and entry.provider.auth == "key" and entry.provider.default and keys.has(entry, env):
             ref = f"{name}/{entry.provider.default}"
             return Pick(ref, "key", f"Using {ref}: {variable} is set.")
+    return None
+
+
+def _by_login(models: Models, entries: Mapping[str, Entry]) -> Pick | None:
+    """The first provider of the box that a login is kept for."""
+    for name, entry in entries.items():
+        first = next(iter(entry.rows), "") or entry.provider.default
+        if first and models.profiles.has(name):
+            return Pick(f"{name}/{first}", "key", f"Using {name}/{first}: a login for {entry.provider.name} is kept.")
     return None
 
 

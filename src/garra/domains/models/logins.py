@@ -55,9 +55,10 @@ class Logins:
 
     async def load(self) -> Kept:
         """Everything, as it stands now. Raises what the store raises."""
-        return await self._db.read(self._read)
+        return await self._db.read(self.read_by)
 
-    def _read(self, connection: Connection) -> Kept:
+    def read_by(self, connection: Connection) -> Kept:
+        """`load` by a connection that is there."""
         files = {} if self._agents is None else documents(self._agents)
         found: dict[Owned, Profile] = {("", each.id): each for each in self._borrowed()}
         health: dict[Owned, Health] = {}
@@ -152,6 +153,17 @@ class Logins:
             connection.execute("DELETE FROM auth_pins WHERE at<?", (now - PINS_MS,))
 
         self._post(work)
+
+
+def kept(path: Path, agents: Path, clock: Clock) -> Kept:
+    """What is kept in the database at `path` and in the agents' files, for programs without a loop. Raises what the
+    store raises. Blocks.
+    """
+    db = Database(path)
+    try:
+        return db.read_now(Logins(db, clock, agents).read_by)
+    finally:
+        db.close_now()
 
 
 NAME: Final = "auth-profiles.json"
