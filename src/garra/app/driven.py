@@ -14,7 +14,6 @@ from garra.core.messages import Text, User
 from garra.io.tasks import Tasks
 from garra.runs import chore
 from garra.runs.assemble import Assembler, Parts
-from garra.runs.compaction import Gauge
 from garra.runs.drive import Driver, said
 from garra.runs.lane import Lane
 from garra.runs.renewal import PEOPLES, Renewal
@@ -110,6 +109,4 @@ class _Driven:
         if brief:
             news = User((Text(brief),), parts.clock.now_ms(), taint.stored(run.left_out))
             await (await parts.sessions.transcript(run.session_key)).append(news)
-        fit = (await self._assembler.setup(run)).fit
-        assert isinstance(fit, Gauge), "a house has what makes histories smaller"
-        return await chore.carry_out(run, fit, parts.clock)
+        return await chore.carry_out(run, (await self._assembler.setup(run)).fit, parts.clock)

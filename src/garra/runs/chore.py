@@ -8,6 +8,8 @@ from garra.core.errors import Failure, FailureKind, UserError
 from garra.core.events import Ending, RunEnded
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.runs.compaction import Gauge, Outcome
+from garra.runs.drive import Fit
+from garra.runs.engine import Assembly
 from garra.runs.run import Run, Turn
 from garra.sdk.ports import Clock
 
@@ -27,20 +29,33 @@ def turn(kind: str, key: SessionKey, agent: AgentId, run_id: str, focus: str = "
     return Turn(RunId(run_id), key, agent, focus, queue="followup", route=f"chore {run_id}", chore=kind)
 
 
-async def carry_out(run: Run, gauge: Gauge, clock: Clock) -> RunEnded:
+async def carry_out(run: Run, fit: Fit | None, clock: Clock) -> RunEnded:
     """Do it; the reply says what came of it. Never raises for what cannot be done."""
-    kind = run.turn.chore
     try:
-        if kind.startswith(KEEP):
-            kept = await gauge.keep_last(int(kind.removeprefix(KEEP)))
-            return RunEnded("ok", f"{kept}", None, None, run.started_at, clock.now_ms(), silent=True)
-        outcome = await gauge.manual(run.turn.text)
+        said = await _done(run, fit)
     except UserError as error:
         failure = Failure(FailureKind.CANCELLED if run.cancel.is_set else FailureKind.REFUSED, error.message)
         ending: Ending = "aborted" if run.cancel.is_set else "error"
         return RunEnded(ending, error.message, None, failure, run.started_at, clock.now_ms(), silent=True)
+    return RunEnded("ok", said, None, None, run.started_at, clock.now_ms(), silent=True)
+
+
+async def _done(run: Run, fit: Fit | None) -> str:
+    """What came of it. A context engine is asked first, and nobody else where the history is its own matter."""
+    kind = run.turn.chore
+    if isinstance(fit, Assembly):
+        if kind == COMPACT and await fit.compact():
+            return "The context engine made the conversation smaller."
+        if fit.owns_compaction:
+            raise UserError("The context engine keeps this conversation, and did not make it smaller.")
+        fit = fit.inner
+    if not isinstance(fit, Gauge):
+        raise UserError("Nothing makes conversations smaller here.")
+    if kind.startswith(KEEP):
+        return f"{await fit.keep_last(int(kind.removeprefix(KEEP)))}"
+    outcome = await fit.manual(run.turn.text)
     run.trace.context = outcome.before, outcome.after
-    return RunEnded("ok", line(outcome), None, None, run.started_at, clock.now_ms(), silent=True)
+    return line(outcome)
 
 
 def line(outcome: Outcome) -> str:

@@ -58,6 +58,11 @@ class Assembly:
     def owns_compaction(self) -> bool:
         return self._seat.owns_compaction
 
+    @property
+    def inner(self) -> Fit | None:
+        """What keeps the history within the window where the engine does not."""
+        return self._inner
+
     async def begin(self) -> None:
         """Before the turn's history is read: the engine may put it in order, once it knows it."""
         await self._seat.met(self._chat, self._transcript.messages())
