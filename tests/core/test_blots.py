@@ -129,3 +129,11 @@ def test_pieces_never_show_what_the_whole_does_not(words: list[str], data: st.Da
 def test_a_form_that_is_too_short_is_left_out() -> None:
     assert not any(len(form) < 8 for form in forms("A1b2C3d4"))
     assert isinstance(blots([]), Blots)
+
+
+def test_many_are_found_as_few_are() -> None:
+    many = [f"{number:04d}-Secret-{number * 7919:06x}" for number in range(40)]
+    found = blots([KEY, *many])
+    assert found.text(f'say "{many[3]}", then {many[39]}|{KEY} and go') == f'say "{BLOT}", then {BLOT}|{BLOT} and go'
+    assert found.text("short words only") == "short words only"
+    assert found.text("short words, and innocently longer ones") == "short words, and innocently longer ones"

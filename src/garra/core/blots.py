@@ -25,6 +25,8 @@ LONG = 16
 """A text of so many characters is taken for a secret whatever it is made of."""
 SHORT = 8
 """Shorter ones are not searched for in what people read, nor are plain words (`lm-studio`)."""
+FEW = 64
+"""So many are looked for one by one: cheaper than to find the runs of letters first."""
 ENCODED = 10
 """Shorter encodings are left out: they would blot out innocent text."""
 
@@ -76,9 +78,11 @@ class Blots:
         return text
 
     def _in(self, text: str) -> list[str]:
-        """Those in `text`, the longest first. Most have no gap, and most text is short words: those are passed over."""
+        """Those in `text`, the longest first. Most have no gap, and most text is short words: where there are many to
+        look for, those are passed over.
+        """
         found = [needle for needle in self.loose if needle in text]
-        runs = "\n".join(_RUNS.findall(text))
+        runs = text if len(self.tight) <= FEW else "\n".join(_RUNS.findall(text))
         found += [needle for needle in self.tight if needle in runs] if runs else ()
         return sorted(found, key=len, reverse=True)
 
