@@ -369,9 +369,7 @@ class Assembler:
         modes = parts.pipeline.modes(scope())
         context = replace(context, grants=parts.grants(errand_of(run, tuple(modes))))
         names = {*told, *modes} if toolsearch.CALL in told else told
-        infos = [parts.pipeline.info(name) for name in names]
-        hidden = frozenset(info.name for info in infos if info is not None and info.hidden)
-        return Tools({name: modes.get(name, "sequential") for name in names}, call, hidden)
+        return Tools({name: modes.get(name, "sequential") for name in names}, call, parts.pipeline.hidden(names))
 
 
 def _looked_up(values: Any, path: str) -> Any:

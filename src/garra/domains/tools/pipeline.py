@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import operator
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal
 
@@ -86,6 +86,9 @@ class Gated:
 
 DIRECT_ONLY = Searching(on=False)
 CONFIGURES = Decision(Verdict.ASK, "the rule for changes of the configuration")
+FINDING: Mapping[str, Literal["parallel", "sequential"]] = {
+    toolsearch.SEARCH: "parallel", toolsearch.DESCRIBE: "parallel", toolsearch.CALL: "sequential",
+}  # fmt: skip
 WAYS = (Face(toolsearch.SEARCH), Face(toolsearch.CALL))
 
 Before = Callable[[Pending], Awaitable[ToolCall | Block]]
@@ -156,7 +159,9 @@ class Pipeline:
 
     def offer(self, scope: Scope) -> Offer:
         """What the model is told in full, and what by name only."""
-        decided, layers = self._decision(scope)
+        return self._offer(scope, *self._decision(scope))
+
+    def _offer(self, scope: Scope, decided: _Decided, layers: Sequence[Layer]) -> Offer:
         dialect, settings = schema.dialect(scope.api, scope.provider), self._settings(scope, layers)
         known = decided.offers.get((dialect, settings))
         if known is None:
@@ -178,19 +183,18 @@ class Pipeline:
 
     def modes(self, scope: Scope) -> Mapping[str, Literal["parallel", "sequential"]]:
         """The tools that may be called, and whether each lets others run beside it."""
-        modes = {r.info.name: r.info.mode for r in self.rows(scope) if r.decision.verdict is not Verdict.DENY}
-        if self.offer(scope).deferred:
-            return {
-                **modes,
-                toolsearch.SEARCH: "parallel",
-                toolsearch.DESCRIBE: "parallel",
-                toolsearch.CALL: "sequential",
-            }
-        return modes
+        decided, layers = self._decision(scope)
+        modes = {r.info.name: r.info.mode for r in decided.rows if r.decision.verdict is not Verdict.DENY}
+        return {**modes, **FINDING} if self._offer(scope, decided, layers).deferred else modes
 
     def info(self, name: str) -> ToolInfo | None:
         tool = self._find(name)
         return tool.info if tool else None
+
+    def hidden(self, names: Collection[str]) -> frozenset[str]:
+        """Those of `names` whose calls are not shown."""
+        first = {tool.info.name: tool.info for tool in reversed(self._catalog())}
+        return frozenset(name for name in names if name in first and first[name].hidden)
 
     def _spec(self, tool: Tool, dialect: str) -> ToolSpec:
         key = (id(tool), dialect)

@@ -32,6 +32,7 @@ class Web:
         self._config, self._env, self._known = config, env, known
         self._pages = Outside(lambda: settings.hosts(config().tools.web.fetch.ssrf_policy), via, bound)
         self._searches = Outside(self._searchers, via, bound)
+        self._switched: tuple[Config, Mapping[str, str], tuple[Layer, ...]] | None = None
 
     def fetching(self) -> Fetching:
         return settings.fetching(self._config())
@@ -69,7 +70,10 @@ class Web:
 
     def switches(self) -> tuple[Layer, ...]:
         """What is not offered: switched off, or without what it needs."""
-        return settings.switches(self._config(), self._env(), self._known)
+        now = (self._config(), self._env())
+        if self._switched is None or self._switched[0] is not now[0] or self._switched[1] is not now[1]:
+            self._switched = (*now, settings.switches(*now, self._known))
+        return self._switched[2]
 
     async def close(self) -> None:
         await self._pages.close()
