@@ -11,6 +11,7 @@ from datetime import UTC
 from random import Random
 
 from garra.agent.calls import Tools, Update
+from garra.core import resuming
 from garra.core.errors import Failure, FailureKind, RunFailed
 from garra.core.events import CallDelta, TextDelta
 from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
@@ -30,8 +31,10 @@ TOOLS = {"look": "parallel", "write": "sequential"}
 
 
 def asked(messages: Sequence[Message]) -> list[str]:
-    """The words that no answer came to yet, in order."""
+    """The words that no answer came to yet, in order. Who is to go on behind a broken answer answers the same ones."""
     words: list[str] = []
+    if messages and messages[-1].text == resuming.NOTE:
+        messages = messages[:-2]
     for message in messages:
         match message:
             case User() if "idempotencyKey" in message.meta:
