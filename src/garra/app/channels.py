@@ -236,7 +236,7 @@ class Channels:
             spawn=house.spawn,
             workspace=lambda agent: str(house.paths.workspace(agent, house.live.config)),
             halt=self._halt,
-            compact=compaction.asked(house, new_id),
+            compact=compaction.asked(house.sessions, house.runs, new_id),
             context=weighing.asked(house, self.pairing.allowed),
             warn=log.warning,
             attachments=Fetched(self._media, self._couriers.channel, self._ears, self.handles),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 from garra.config.live import Live
 from garra.core.blots import Blots
@@ -14,10 +13,8 @@ from garra.runs import chore
 from garra.runs.compaction import Compactor, Ports
 from garra.runs.fitting import Fitting
 from garra.runs.purse import Purse
+from garra.runs.runner import Runs
 from garra.sdk.ports import Clock
-
-if TYPE_CHECKING:
-    from garra.app.house import House
 
 Tell = Callable[[RunEvent, str], None]
 
@@ -29,22 +26,22 @@ def made(
     return Fitting(Compactor(Ports(models, sessions, lambda: live.config, clock, blots, purse)))
 
 
-def asked(house: House, new_id: Callable[[], str]) -> Callable[[str, str], Awaitable[str]]:
+def asked(sessions: Sessions, runs: Runs, new_id: Callable[[], str]) -> Callable[[str, str], Awaitable[str]]:
     """Sums one conversation up, in its place in line; gives what a person is told. Raises UserError with why not."""
 
     async def compact(key: str, focus: str = "") -> str:
-        session = await house.sessions.need(key)
-        turn = chore.turn(chore.COMPACT, session.key, session.agent_id, f"compact-{new_id()}", focus)
-        return (await chore.done(house.runs, turn)).reply
+        session = await sessions.need(key)
+        turn = chore.turn(chore.COMPACT, session.key, session.agent_id, f"compact-{new_id()}", focus=focus)
+        return (await chore.done(runs, turn)).reply
 
     return compact
 
 
-def heard(house: House, tell: Tell) -> Callable[[], None]:
+def heard(runs: Runs, tell: Tell) -> Callable[[], None]:
     """Have `tell` called with each line that a run has for its person; gives what ends it. It must not block."""
 
     def hear(event: RunEvent) -> None:
         if isinstance(event.body, Noticed):
             tell(event, event.body.text)
 
-    return house.runs.subscribe(hear)
+    return runs.subscribe(hear)

@@ -297,7 +297,7 @@ async def embedded(
                 tell(complaint)
             house.runs.held = await held(Shelf(house.db, SHELF))
             house.purse.tellers.append(lambda _, warned: tell(warned.text))
-            compaction.heard(house, lambda _, text: tell(text))
+            compaction.heard(house.runs, lambda _, text: tell(text))
             house.engines.tellers.append(tell)
             yield house
         finally:

@@ -33,4 +33,4 @@ def watch(house: House, host: Host, channels: Channels) -> Callable[[], None]:
         except GarraError as error:
             log.warning("a word about a conversation is not sent: %s", error.message)
 
-    return compaction.heard(house, tell)
+    return compaction.heard(house.runs, tell)

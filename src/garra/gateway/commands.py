@@ -14,10 +14,10 @@ from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
 from garra.gateway import kin, work
 from garra.gateway.approvals import WHERE, register
+from garra.gateway.compacting import summed
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, APPROVALS, PAIRING, Caller
 from garra.gateway.methods.context import report
-from garra.gateway.methods.sessions_compact import summed
 from garra.runs import chore
 from garra.runs.compaction import Outcome
 from garra.runs.renewal import wants_digest

@@ -24,7 +24,7 @@ class Runs(Protocol):
     async def submit(self, turn: Turn) -> Run: ...
 
 
-def turn(kind: str, key: SessionKey, agent: AgentId, run_id: str, focus: str = "") -> Turn:
+def turn(kind: str, key: SessionKey, agent: AgentId, run_id: str, *, focus: str = "") -> Turn:
     """A chore as what is submitted; it is never merged with a message."""
     return Turn(RunId(run_id), key, agent, focus, queue="followup", route=f"chore {run_id}", chore=kind)
 

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from garra.core.errors import UserError
-from garra.core.ids import RunId
-from garra.domains.sessions.session import Session
+from garra.gateway.compacting import done, summed
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, Caller, Method
 from garra.gateway.params import Name, Params
@@ -28,29 +26,10 @@ async def compact(host: Host, caller: Caller, params: SessionsCompact) -> dict[s
     session = await host.session(host.key(params.key, params.agent_id))
     answer: dict[str, Any] = {"ok": True, "key": session.key}
     if params.max_lines is not None:
-        kept = int(await _done(host, session, f"{chore.KEEP}{params.max_lines}"))
+        kept = int(await done(host, session, f"{chore.KEEP}{params.max_lines}"))
         return {**answer, "compacted": True, "kept": kept}
     before, after = await summed(host, session)
     return {**answer, "compacted": True, "result": {"tokensBefore": before, "tokensAfter": after}}
-
-
-async def summed(host: Host, session: Session, focus: str = "") -> tuple[int, int]:
-    """Sum a conversation up; its tokens before and after. Raises UserError with why not."""
-    run_id = f"compact-{host.new_id()}"
-    await _done(host, session, chore.COMPACT, focus, run_id=run_id)
-    run = host.runs.find(RunId(run_id))
-    return run.trace.context if run is not None else (0, 0)
-
-
-async def _done(host: Host, session: Session, kind: str, focus: str = "", *, run_id: str = "") -> str:
-    asked = chore.turn(kind, session.key, session.agent_id, run_id or f"compact-{host.new_id()}", focus)
-    try:
-        ended = await chore.done(host.runs, asked)
-    finally:
-        host.show.changed(session.key, session.agent_id, reason="compact")
-    if not ended.reply:
-        raise UserError("The conversation was not summed up.")
-    return ended.reply
 
 
 METHODS: tuple[Method, ...] = (Method("sessions.compact", ADMIN, SessionsCompact, compact),)
