@@ -25,6 +25,7 @@ from garra.io import lock
 from garra.io.env import Environment
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
+from garra.runs import switch
 
 OWN = {
     "models": {
@@ -333,6 +334,18 @@ def test_the_document_of_approvals(here: Installation) -> None:
     assert [one.level for one in kept({"version": 1, "agents": "all"})] == ["bad"]
     allowed = {"version": 1, "agents": {"main": {"allowlist": [{"id": "a", "pattern": "/usr/bin/uptime"}]}}}
     assert [(one.level, one.what) for one in kept(allowed)] == [("ok", "1 entry of what may run unasked")]
+
+
+def test_a_pause_is_told(here: Installation) -> None:
+    async def put() -> None:
+        db = Database(here.paths.db)
+        await Shelf(db, switch.SHELF).set(switch.KEY, 1_000)
+        await db.close()
+
+    assert here.found("pause") == []
+    asyncio.run(put())
+    (told,) = here.faults("pause")
+    assert "garra resume" in told.how
 
 
 def test_what_the_audit_finds_is_told_in_one_line(here: Installation) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from garra.core.addresses import loopback, public
+from garra.core.addresses import inner, loopback, own, public
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,20 @@ def test_this_machine(address: str) -> None:
 )
 def test_not_this_machine(address: str) -> None:
     assert not loopback(address)
+
+
+@pytest.mark.parametrize(
+    "host", ["10.0.0.1", "[::1]", "box", "Box.LAN.", "db.internal", "127.0.0.1", "169.254.169.254", "fe80::1%eth0"]
+)
+def test_a_host_of_ones_own_network(host: str) -> None:
+    assert inner(host)
+
+
+@pytest.mark.parametrize("host", ["example.com", "1.1.1.1", "[2606:4700::1111]", "lan.example"])
+def test_a_host_of_the_internet_or_nobody_knows(host: str) -> None:
+    assert not inner(host)
+
+
+def test_this_very_machine() -> None:
+    near = ["localhost", "a.localhost", "127.0.0.1", "[::1]", "169.254.169.254", "fe80::1"]
+    assert [host for host in [*near, "10.0.0.1", "box.lan", "example.com"] if own(host)] == near

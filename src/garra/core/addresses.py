@@ -13,6 +13,7 @@ _SET_APART = (
     IPv6Network("3fff::/20"),
     IPv6Network("5f00::/16"),
 )
+_NEAR = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".home", ".corp", ".intranet", ".private", ".test")
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 
 
@@ -36,6 +37,26 @@ def loopback(address: str) -> bool:
     except ValueError:
         return False
     return ((isinstance(found, IPv6Address) and found.ipv4_mapped) or found).is_loopback
+
+
+def inner(host: str) -> bool:
+    """Whether a host, as somebody writes it, is certain to be no place of the open internet: an address that is not,
+    or a name that no public directory has. Of other names only their addresses tell.
+    """
+    name = host.strip("[]").lower().rstrip(".")
+    try:
+        ip_address(name.partition("%")[0])
+    except ValueError:
+        return "." not in name or name.endswith(_NEAR)
+    return not public(name)
+
+
+def own(host: str) -> bool:
+    """Whether it is this very machine, or what a cloud tells its machines of themselves."""
+    name = host.strip("[]").lower().rstrip(".")
+    return (
+        name == "localhost" or name.endswith(".localhost") or loopback(name) or name.startswith(("169.254.", "fe80:"))
+    )
 
 
 def _open(found: IPv4Address | IPv6Address) -> bool:

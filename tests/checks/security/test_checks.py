@@ -86,6 +86,14 @@ def test_who_a_running_gateway_lets_in() -> None:
     naked = Ground(Config(), deep=Deep("ws://127.0.0.1:1", True, naked=True))
     assert ids(audit(naked)) == {"gateway.probe_unauthenticated"}
     assert not ids(audit(Ground(Config(), deep=Deep())))
+    words = [
+        next(one.detail for one in audit(ground).findings if one.check_id == "summary.attack_surface")
+        for ground in (Ground(Config()), Ground(Config(), deep=Deep()), shut, naked)
+    ]
+    assert "asked" not in words[0]
+    assert "gateway not asked: none runs" in words[1]
+    assert "gateway asked at ws://127.0.0.1:1: it did not answer" in words[2]
+    assert "gateway asked at ws://127.0.0.1:1: it answered" in words[3]
 
 
 @pytest.mark.parametrize(("enabled", "severity"), [(True, "critical"), (None, "warn"), (False, None)])

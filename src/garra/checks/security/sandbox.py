@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from garra.checks.security.finding import Finding, found
+from garra.checks.security.finding import Finding, Severity, found
 from garra.checks.security.ground import Ground, at, named
 from garra.config.sections.sandbox import Sandbox
+from garra.core.addresses import inner, own
 from garra.core.containers import bind
+from garra.core.ways import way
 
 HOST_NETWORKS = ("host",)
 
@@ -25,6 +27,10 @@ def judge(ground: Ground) -> Iterator[Finding]:
         yield from _docker(where, section)
         if any(text.strip().split(":")[0] == "*" for text in section.egress.allow or ()):
             yield found("sandbox.egress_wildcard", f"{where}.sandbox.egress.allow has *.")
+        near = [text for text in section.egress.allow or () if (to := way(text)) and to.exact and inner(to.host)]
+        if near:
+            worse: Severity = "warn" if any(own(to.host) for text in near if (to := way(text))) else "info"
+            yield found("sandbox.egress_private", f"{where}.sandbox.egress.allow: {named(near)}.", worse)
     deep = ground.deep
     if deep is not None and deep.engine_fault:
         yield found("sandbox.engine_unavailable", f"{deep.engine}: {deep.engine_fault}")

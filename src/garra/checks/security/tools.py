@@ -9,6 +9,7 @@ from garra.checks.security.ground import Ground, named
 from garra.checks.security.reach import has, strangers
 from garra.checks.security.sandbox import modes
 from garra.config.sections.tools import Elevated, ExecTool
+from garra.core.addresses import inner, own
 from garra.core.execrules import MODES, Entry
 from garra.core.programs import PROFILES, USUAL, can_do_anything
 
@@ -144,6 +145,14 @@ def _anything(entry: Entry) -> bool:
     return not entry.arg_pattern and (name in {"*", "**"} or can_do_anything(name))
 
 
+def _near(where: str, listed: Sequence[str]) -> Iterator[Finding]:
+    """Hosts of this machine, or of its network, that pages may lead to."""
+    near = [host for host in listed if inner(host)]
+    if near:
+        worse: Severity = "warn" if any(map(own, near)) else "info"
+        yield found("tools.web.private_hosts", f"{where}: {named(near)}.", worse)
+
+
 def _files(ground: Ground) -> Iterator[Finding]:
     config = ground.config
     if not config.tools.fs.workspace_only:
@@ -154,6 +163,7 @@ def _files(ground: Ground) -> Iterator[Finding]:
     ):
         if policy.dangerously_allow_private_network:
             yield found("tools.web.private_network", f"{at}.ssrfPolicy.dangerouslyAllowPrivateNetwork is true.")
+        yield from _near(f"{at}.ssrfPolicy.allowedHostnames", policy.allowed_hostnames)
     for agent_id in config.agents.ids():
         denied = not has(ground, agent_id, "write") and not has(ground, agent_id, "edit")
         own = config.agents.find(agent_id)
