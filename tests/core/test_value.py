@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from garra.core.value import frozen
+from garra.core.value import frozen, record, replace
 
 
 @frozen
@@ -111,3 +111,47 @@ def test_it_is_matched_by_position_and_travels() -> None:
         case Made(name, count):
             assert (name, count) == ("a", 7)
     assert pickle.loads(pickle.dumps(made)) == made
+
+
+@record
+class Kept:
+    name: str = field()
+    seen: list[int] = field(default_factory=list)
+    mood: str = field(default="calm")
+
+
+def test_a_record_is_changed_and_compared() -> None:
+    kept = Kept("a")
+    kept.name = "b"
+    kept.seen.append(1)
+    assert kept == Kept("b", [1]) != Kept("b")
+    assert repr(kept).endswith("Kept(name='b', seen=[1], mood='calm')")
+    anything: Any = kept
+    with pytest.raises(AttributeError):
+        anything.other = 3
+    with pytest.raises(TypeError):
+        hash(kept)
+
+
+def test_a_record_that_no_struct_can_be_is_a_dataclass() -> None:
+    @record
+    class Counted:
+        name: str
+        length: int = field(init=False)
+
+        def __post_init__(self) -> None:
+            self.length = len(self.name)
+
+    assert Counted("abc").length == 3
+
+
+def test_replacing_makes_another_of_either_kind() -> None:
+    made = Made("a", 1)
+    assert replace(made, count=5) == Made("a", 5)
+    assert made.count == 1
+    assert replace(Kept("a", [1]), name="b") == Kept("b", [1])
+    assert replace(Plain("a"), count=2) == Plain("a", 2)
+    with pytest.raises(TypeError):
+        replace(made, wrong=1)
+    with pytest.raises(TypeError):
+        replace(Plain("a"), wrong=1)

@@ -1,6 +1,7 @@
 """Values: frozen, slotted, compared by what they hold; `dataclasses.replace`, `fields` and `asdict` work on them.
+Records are the same, but may be changed.
 
-To define a frozen slotted dataclass compiles code and costs half a millisecond of every start; there are hundreds. This
+To define a slotted dataclass compiles code and costs half a millisecond of every start; there are hundreds. This
 costs some microseconds: the class becomes a `msgspec.Struct`. What a struct cannot do (fields that are not shown, not
 compared or not given, a `__post_init__`, slots of its own) is left to `dataclass`. What runs on the way to `--version`
 and `status` uses `dataclass` itself, since there msgspec is not loaded at all.
@@ -21,17 +22,34 @@ _KIND = vars(dataclasses)["_FIELD"]
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
 def frozen(cls: type[T]) -> type[T]:
     """Make the class a frozen value whose fields are its annotated names."""
+    return _made(cls, fixed=True)
+
+
+@dataclass_transform(field_specifiers=(dataclasses.field,))
+def record(cls: type[T]) -> type[T]:
+    """Make the class a slotted record whose fields are its annotated names: as `dataclass(slots=True)`."""
+    return _made(cls, fixed=False)
+
+
+def replace(value: T, /, **changes: Any) -> T:
+    """`dataclasses.replace`, twenty times as quick for what is a struct. Raises TypeError for a field it has not."""
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.replace(value, **changes)
+    return cast("T", dataclasses.replace(cast(Any, value), **changes))
+
+
+def _made(cls: type[T], *, fixed: bool) -> type[T]:
     if issubclass(cls, msgspec.Struct):
         raise TypeError(f"{cls.__name__} has a value as its base; values have none, put one into the other")
     if _beyond(cls):
-        return dataclasses.dataclass(frozen=True, slots=True)(cls)
+        return dataclasses.dataclass(frozen=fixed, slots=True)(cls)
     space: dict[str, Any] = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
     fields: dict[str, Any] = {}
     for name, kind in vars(cls).get("__annotations__", {}).items():
         if not str(kind).startswith(("ClassVar", "typing.ClassVar")):
             fields[name] = _field(space, name, kind)
     bases = (msgspec.Struct, *(base for base in cls.__bases__ if base is not object))
-    made: Any = cast(Any, type(msgspec.Struct))(cls.__name__, bases, space, frozen=True)
+    made: Any = cast(Any, type(msgspec.Struct))(cls.__name__, bases, space, frozen=fixed)
     made.__dataclass_fields__ = fields
     return cast("type[T]", made)
 
