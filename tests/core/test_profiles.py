@@ -83,6 +83,18 @@ def test_moments(said: object, read: int | None) -> None:
     assert found.expires_ms == read
 
 
+def test_where_a_secret_stands_elsewhere() -> None:
+    body = {"type": "api_key", "provider": "p", "keyRef": {"source": "env", "provider": "default", "id": "X"}}
+    found = profiles.read("i", body)
+    assert found is not None
+    assert profiles.referred(found) == ("env", "default", "X")
+    assert profiles.written(replace(found, secret=Secret("looked up"))) == body
+    token = {"type": "token", "provider": "p", "tokenRef": {"source": "store", "id": "Y"}}
+    assert profiles.referred(profiles.read("i", token) or found) == ("store", "", "Y")
+    for wrong in ({**body, "keyRef": {"id": 3}}, {**body, "keyRef": "X"}, {**body, "type": "oauth"}):
+        assert profiles.referred(profiles.read("i", wrong) or found) is None
+
+
 def test_when_an_access_is_renewed() -> None:
     login = profile("a", "oauth", refresh=Secret("r"), expires_ms=NOW + profiles.SOON_MS)
     assert profiles.stale(login, NOW)

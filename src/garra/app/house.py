@@ -206,7 +206,7 @@ class _Building:
         providers = await asyncio.to_thread(brought.providers, self.plugins)
         ground = logins.Ground(
             self.db, self.clock, self.spawn, self.http, self.paths.agents, self.paths.locks,
-            lambda: live.snapshot.env, lambda: self.models.entries(),
+            lambda: live.snapshot.env, lambda: self.models.entries(), logins.looks(self.paths, live),
         )  # fmt: skip
         keeper = logins.Keeper(ground)
         self.stack.push_async_callback(keeper.close)

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from garra.config.live import Live
+from garra.config.paths import Paths
 from garra.core.profiles import Profile
 from garra.core.value import frozen
-from garra.domains.models.logins import Logins
+from garra.domains.models.logins import Logins, Look
 from garra.io.store.db import Database
 from garra.sdk.ports import Clock, Http, Spawn
 
@@ -19,9 +21,21 @@ if TYPE_CHECKING:
     from garra.domains.models.refresh import Renewals
 
 
+def looks(paths: Paths, live: Live) -> Look:
+    """Looks up a secret by the configuration's own sources, as they are now."""
+
+    def look(source: str, provider: str, name: str) -> str:
+        module = importlib.import_module("garra.config.references")
+        found: str = module.References(paths, live.snapshot.env, live.snapshot.merged).look(source, provider, name)
+        return found
+
+    return look
+
+
 @frozen
 class Ground:
-    """What they stand on. `entries` are the providers in force, `env` the environment."""
+    """What they stand on. `entries` are the providers in force, `env` the environment, `look` looks up what a key
+    refers to."""
 
     db: Database
     clock: Clock
@@ -31,6 +45,7 @@ class Ground:
     locks: Path
     env: Callable[[], Mapping[str, str]]
     entries: Callable[[], Mapping[str, Entry]]
+    look: Look
 
 
 class Keeper:
@@ -39,7 +54,7 @@ class Keeper:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._renewals: Renewals | None = None
-        self.logins = Logins(ground.db, ground.clock, ground.agents, self._borrowed)
+        self.logins = Logins(ground.db, ground.clock, ground.agents, self._borrowed, look=ground.look)
 
     def _borrowed(self) -> Iterable[Profile]:
         found: Iterable[Profile] = _module("borrowed").found(self._ground.env())

@@ -122,7 +122,7 @@ def read(id_: str, body: object, agent: str = "", version: int = 0) -> Profile |
 def written(profile: Profile) -> dict[str, Any]:
     """The stored form, with its secrets."""
     body: dict[str, Any] = {**profile.extra, "type": profile.kind, "provider": profile.provider}
-    if profile.secret:
+    if profile.secret and referred(profile) is None:
         body[_SECRETS[profile.kind]] = profile.secret.reveal()
     if profile.refresh:
         body["refresh"] = profile.refresh.reveal()
@@ -131,6 +131,14 @@ def written(profile: Profile) -> dict[str, Any]:
     if profile.email:
         body["email"] = profile.email
     return body
+
+
+def referred(profile: Profile) -> tuple[str, str, str] | None:
+    """Where the secret of a key or token is looked up: source, provider, id; None where it stands there itself."""
+    ref = profile.extra.get({"api_key": "keyRef", "token": "tokenRef"}.get(profile.kind, ""))
+    if not isinstance(ref, Mapping) or not all(isinstance(ref.get(name), str) for name in ("source", "id")):
+        return None
+    return ref["source"], str(ref.get("provider") or ""), ref["id"]
 
 
 def unfit(profile: Profile, now_ms: int) -> str:

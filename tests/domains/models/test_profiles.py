@@ -14,7 +14,7 @@ import pytest
 
 from garra.config.sections import Config
 from garra.core.cooldowns import Fault
-from garra.core.errors import Failure, FailureKind, RunFailed
+from garra.core.errors import Failure, FailureKind, NotFound, RunFailed
 from garra.core.profiles import Profile
 from garra.core.secret import Secret
 from garra.domains.models.catalog import Entry
@@ -279,6 +279,21 @@ async def test_a_login_made_meanwhile_is_found_before_a_call_fails_for_want_of_o
     await at.clock.advance(1)
     assert await at.ids() == ["openai:late"]
     assert at.profiles.has("openai")
+
+
+async def test_a_key_that_stands_elsewhere(at: Stand, tmp_path: Path) -> None:
+    def look(source: str, provider: str, name: str) -> str:
+        if name != "X":
+            raise NotFound(f"no {name}")
+        return f"{source} {provider} secret"
+
+    logins = Logins(at.db, at.clock, look=look)
+    for id_ in "XY":
+        extra = {"keyRef": {"source": "env", "provider": "default", "id": id_}}
+        await logins.put(Profile(f"openai:{id_}", "openai", "api_key", extra=extra))
+    profiles = Profiles(lambda: at.config, at.clock, at.profiles._spawn, logins=logins)
+    line = await profiles.line(at.asked())
+    assert [(each.id, each.secret.reveal()) for each in line.profiles] == [("openai:X", "env default secret")]
 
 
 async def test_programs_without_a_loop_can_look(at: Stand, tmp_path: Path) -> None:

@@ -16,7 +16,9 @@ import msgspec
 
 from garra.core import cooldowns, profiles
 from garra.core.cooldowns import Health
+from garra.core.errors import NotFound
 from garra.core.profiles import Document, Profile
+from garra.core.secret import Secret
 from garra.core.value import frozen
 from garra.io.store.db import Connection, Database
 from garra.sdk.ports import Clock
@@ -27,6 +29,13 @@ MOST_BYTES: Final = 4 << 20
 PINS_MS: Final = 90 * 86_400_000
 Owned = tuple[str, str]
 """Whose, and the id; of an order: whose, and the provider."""
+
+
+Look = Callable[[str, str, str], str]
+
+
+def _nowhere(source: str, provider: str, name: str) -> str:
+    raise NotFound(f"{source}:{provider}:{name} cannot be looked up here")
 
 
 @frozen
@@ -41,7 +50,7 @@ class Kept:
 
 class Logins:
     """`agents` is the folder that has `<id>/agent/auth-profiles.json`; None where no files are read. `borrowed` reads
-    the logins of other programs; it may block.
+    the logins of other programs, `look` what a key refers to (source, provider, id), raising NotFound; both may block.
     """
 
     def __init__(
@@ -50,7 +59,10 @@ class Logins:
         clock: Clock,
         agents: Path | None = None,
         borrowed: Callable[[], Iterable[Profile]] = tuple,
+        *,
+        look: Look = _nowhere,
     ) -> None:
+        self._look = look
         self._db, self._clock, self._agents, self._borrowed = db, clock, agents, borrowed
 
     async def load(self) -> Kept:
@@ -77,7 +89,17 @@ class Logins:
             health[agent, id_] = cooldowns.health_from(msgspec.json.decode(body))
         for agent, provider, ids in connection.execute("SELECT agent, provider, ids FROM auth_orders"):
             orders[agent, provider] = tuple(msgspec.json.decode(ids))
-        return Kept(found, health, orders, tuple(problems))
+        return Kept({owned: self._looked_up(each) for owned, each in found.items()}, health, orders, tuple(problems))
+
+    def _looked_up(self, profile: Profile) -> Profile:
+        """With its secret, where that stands elsewhere."""
+        at = profiles.referred(profile)
+        if at is None:
+            return profile
+        try:
+            return replace(profile, secret=Secret(self._look(*at)))
+        except NotFound as fault:
+            return replace(profile, secret=Secret("", missing=f"{profile.id}: {fault.message}"))
 
     async def get(self, agent: str, id_: str) -> Profile | None:
         """One login as it stands in the database or its file now."""
