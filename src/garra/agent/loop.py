@@ -8,7 +8,7 @@ crash at any point leaves a history the next request can be built from.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import NoReturn
 
 from garra.agent.calls import Batch, Emit, Tools, failed
@@ -31,7 +31,7 @@ from garra.core.events import (
     TurnStarted,
 )
 from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.sdk.model import EventStream
 from garra.sdk.ports import Clock, Spawn
 

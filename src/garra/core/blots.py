@@ -12,12 +12,11 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
 from garra.core.messages import Assistant, Message, Part, Text, Thinking, ToolCall, ToolResult
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 
 BLOT = "***"
 """What stands where a secret was."""

@@ -6,10 +6,10 @@ Effects are carried out by the lane's driver, which reports back with events.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Literal, assert_never
 
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 
 Mode = Literal["steer", "followup", "collect", "interrupt", "drop"]
 Overflow = Literal["summarize", "old", "new"]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Literal
 
 from garra.core.messages import Assistant, Part, Text, Thinking
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 
 SILENT = "NO_REPLY"
 HEARTBEAT_OK = "HEARTBEAT_OK"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from garra.core.messages import Message, ToolCall, ToolResult
 from garra.core.pruning import Report
 from garra.core.reply import Quiet
 from garra.core.skills import Listed, World
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.domains.context import prompt, stamps
 from garra.domains.context.held import Held
 from garra.domains.context.workspace import Workspace

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from garra.agent import loop
@@ -24,7 +23,7 @@ from garra.core.events import (
 )
 from garra.core.messages import Assistant, Message, Text, User
 from garra.core.transcript import Entry
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.runs.chain import Chain, Leg, Ports
 from garra.runs.lane import Lane
 from garra.runs.purse import NO_PURSE, Purse

@@ -6,14 +6,13 @@ import logging
 import re
 import weakref
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
 from garra.config.sections import Config
 from garra.core import outside, taint
 from garra.core.messages import Assistant, Message, ToolResult, User
 from garra.core.taint import CLEAN, ROW, Marks
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.domains.exec.supervisor import Commands
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions

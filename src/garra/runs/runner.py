@@ -6,14 +6,13 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 from garra.core import lanes
 from garra.core.errors import Failure, FailureKind, Unavailable, UserError
 from garra.core.events import Ending, RunBody, RunEnded, RunEvent
 from garra.core.ids import RunId, SessionId, SessionKey
 from garra.core.lanes import Reason
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.runs.lane import Lane
 from garra.runs.run import Run, Turn
 from garra.sdk.ports import Clock, Spawn

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from garra.core.errors import Failure, FailureKind, RunFailed
 from garra.core.events import CallDelta, Done, Failed, StreamEvent, TextDelta, ThinkingDelta
 from garra.core.messages import Assistant, Part, Stop, Text, Thinking, ToolCall, Usage
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.sdk.model import Model
 from garra.sdk.ports import Clock, Spawn, Task
 

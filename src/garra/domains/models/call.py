@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from garra.core import failover, failures, resuming
@@ -16,7 +15,7 @@ from garra.core.failover import Again, Attempt, Level, NextProfile, State, Suspe
 from garra.core.failures import timed
 from garra.core.messages import Assistant, Usage
 from garra.core.profiles import Profile
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.domains.models import keys, route
 from garra.domains.models.catalog import Entry
 from garra.domains.models.discreet import Discreet

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from garra.core.blots import Blots, Flow
 from garra.core.events import Done, Failed, StreamEvent, TextDelta, ThinkingDelta
+from garra.core.value import replace
 
 Piece = TextDelta | ThinkingDelta
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from garra.core.errors import Failure, FailureKind, GarraError, NotFound
 from garra.core.failover import State
 from garra.core.messages import Assistant
 from garra.core.thinking import levels
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.domains.models import catalog, keys
 from garra.domains.models.audio import Listening
 from garra.domains.models.call import PLAIN, Call, Ports, Way

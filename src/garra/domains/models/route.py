@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, Final
 
 from garra.core.profiles import Profile
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.domains.models.catalog import Entry
 from garra.sdk.model import Model, ModelRequest
 

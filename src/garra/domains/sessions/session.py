@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from garra.core.ids import AgentId, SessionId, SessionKey
 from garra.core.messages import Assistant, Message, ToolResult, Usage, User
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 
 TITLE = 80
 """Characters of a title made from the first words."""

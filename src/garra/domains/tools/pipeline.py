@@ -9,7 +9,7 @@ import logging
 import operator
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, Literal
 
 from garra.core import policy, schema, taint, toolsearch
@@ -22,7 +22,7 @@ from garra.core.messages import Content, Image, Text, ToolCall, ToolResult
 from garra.core.policy import Decision, Face, Layer, Verdict
 from garra.core.taint import Mark, Need, brief
 from garra.core.toolsearch import Settings as Searching
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.domains.tools import finding
 from garra.domains.tools.finding import Offer
 from garra.sdk.model import ToolSpec

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from importlib import resources
 from typing import Any, Final
 
@@ -13,7 +12,7 @@ from garra.config.sections.web import SsrfPolicy
 from garra.core.hosts import Hosts
 from garra.core.policy import Layer
 from garra.core.secret import Secret
-from garra.core.value import frozen
+from garra.core.value import frozen, replace
 from garra.sdk.searcher import Searcher, parse
 from garra.sdk.web import Fetching, Searching
 
