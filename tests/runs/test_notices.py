@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from garra.core.failover import Attempt
-from garra.runs.notices import notice
+from garra.runs.notices import notice, told
 
 LIMITED = [Attempt("a", "m", "server_error"), Attempt("a", "m", "rate_limit"), Attempt("b", "n", "success")]
 
@@ -13,8 +13,11 @@ def test_a_person_hears_once_that_another_answers_and_once_that_it_is_over() -> 
     assert first is not None
     assert first.text == "↪️ Model fallback: b/n answers (selected a/m; too many requests)"
     assert notice(first.changes, "a/m", "b/n", LIMITED) is None
+    assert told(first.changes, "a/m") == " (now b/n answers: too many requests)"
+    assert told(first.changes, "c/o") == told({}, "a/m") == ""
     over = notice(first.changes, "a/m", "a/m", [])
     assert over is not None
+    assert told(over.changes, "a/m") == ""
     assert over.text == "↪️ Model fallback ended: a/m answers again (was b/n)"
     assert notice(over.changes, "a/m", "a/m", []) is None
 

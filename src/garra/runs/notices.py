@@ -53,6 +53,14 @@ def notice(extra: Mapping[str, Any], selected: str, active: str, attempts: list[
     return Notice(text, {SELECTED: selected, ACTIVE: active, REASON: reason})
 
 
+def told(extra: Mapping[str, Any], selected: str) -> str:
+    """Who answers now instead of `selected`, in brackets; empty where it answers itself."""
+    if extra.get(SELECTED) != selected or not extra.get(ACTIVE):
+        return ""
+    reason = str(extra.get(REASON))
+    return f" (now {extra[ACTIVE]} answers: {WHY.get(reason, reason)})"
+
+
 def _reason(selected: str, attempts: list[Attempt]) -> str:
     """Why the one that was meant did not answer; where it was not asked, it rests."""
     failed = [each.result for each in attempts if f"{each.provider}/{each.model}" == selected]

@@ -13,6 +13,7 @@ from garra.core.routing import Route
 from garra.core.value import frozen
 from garra.domains.sessions.changes import VERBOSE
 from garra.domains.sessions.session import Session
+from garra.runs import notices
 from garra.runs.renewal import wants_digest
 from garra.sdk.model import Level
 from garra.turns import allstop, approve, commands, kinfolk, queueing, spent
@@ -125,7 +126,8 @@ async def _status(desk: Desk) -> str:
 
 def _model(desk: Desk, session: Session | None) -> str:
     try:
-        return desk.ports.models.resolve(session.override if session else None, desk.agent).ref
+        chosen = desk.ports.models.resolve(session.override if session else None, desk.agent).ref
+        return f"{chosen}{notices.told(session.extra, chosen) if session else ''}"
     except NotFound as error:
         return f"none ({error.message})"
 

@@ -12,9 +12,11 @@ from garra.config.load import load
 from garra.config.paths import resolve
 from garra.core.errors import FailureKind, RunFailed
 from garra.core.events import CallDelta, Done, Failed, TextDelta
+from garra.core.failover import Attempt
 from garra.core.messages import Assistant, Image, Text, Thinking, User
 from garra.core.resuming import NOTE
 from garra.core.secret import Secret
+from garra.domains.models.call import Way
 from garra.io.env import Environment
 from garra.sdk.model import EventStream
 from garra.testing.model_dialects import Cut, Fail, Raw, Say, Silence, Use
@@ -149,6 +151,29 @@ async def test_nothing_is_said_twice(at: Desk) -> None:
     said = [message["content"] for message in at.server.requests[1].body["messages"]]
     assert said[-2:] == ["half a ", NOTE]
     assert len(at.server.requests) == 2
+
+
+async def test_the_next_key_of_the_provider_answers_and_the_trace_says_so(at: Desk) -> None:
+    at.configure({"models": {"providers": {"groq": {"baseUrl": f"{at.server.url}/v1"}}}})
+    at.env |= {"GROQ_API_KEYS": "one,two", "GROQ_API_KEY_3": "three"}
+    told: list[Attempt] = []
+    for fault in (Fail(429, "slow down"), Fail(401, "no such key")):
+        at.server.then(fault)
+        assert (await at.models.stream(at.request("groq/m"), Way(told.append)).result()).text == "pong: hi"
+    assert [seen.key for seen in at.server.requests] == ["one", "two", "two", "three"]
+    assert [(each.profile, each.level, each.result) for each in told] == [
+        ("groq:env", "first", "rate_limit"), ("groq:env2", "profile", "success"),
+        ("groq:env2", "first", "auth"), ("groq:env3", "profile", "success"),
+    ]  # fmt: skip
+
+
+async def test_thoughts_are_no_words_a_call_after_them_begins_anew(at: Desk) -> None:
+    thought = b'data: {"choices":[{"index":0,"delta":{"reasoning_content":"hm"}}]}\n\n'
+    at.server.then(Raw((thought,), cut=True), Say("the answer", thinking="well"))
+    found = await at.models.stream(at.request("fake/m")).result()
+    assert found.text == "the answer"
+    assert [part.text for part in found.content if isinstance(part, Thinking)] == ["well"]
+    assert at.server.requests[0].body["messages"] == at.server.requests[1].body["messages"]
 
 
 @pytest.mark.parametrize(
