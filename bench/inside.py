@@ -2,7 +2,8 @@
 
 Prints one JSON object: what a `true` takes bare and in each sandbox that works here, what 200 MB of a command's output
 cost the process that reads them (memory, and how late its loop was meanwhile), and what it takes to say whether one
-call of a tool with a command may run: the layers of the policy, the line, its programs on the disk, the allowlist.
+call of a tool with a command may run: the layers of the policy, the line, its programs on the disk, the allowlist; and
+what it takes to plan how a conversation of 10,000 entries is made smaller.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from pathlib import Path
 from garra.builtin.sandbox.bwrap.sandbox import Bubblewrap
 from garra.builtin.sandbox.landlock.sandbox import Landlock
 from garra.config.sections import Config
-from garra.core import commands, execjudge, policy
+from garra.core import commands, compaction, execjudge, policy, summary
 from garra.core.execjudge import Case
 from garra.core.execplan import PATH, Settings, environment
 from garra.core.execrules import Entry, Policy
 from garra.core.ids import AgentId, SessionKey
+from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
 from garra.domains.exec import judging
 from garra.domains.exec.boxes import probe_by
 from garra.domains.exec.supervisor import Supervisor
@@ -121,6 +123,30 @@ def judgements(count: int) -> dict[str, float]:
     return {"judged_ms": round(took[len(took) // 2], 3), "judged_p95_ms": round(took[int(len(took) * 0.95)], 3)}
 
 
+def planned(count: int) -> dict[str, float]:
+    """CPU milliseconds to plan how a history of 10,000 entries is made smaller: what is cut, and the pieces summed up."""
+    messages: list[Message] = []
+    for at in range(2_500):
+        messages += [
+            User((Text(f"question {at} " + "word " * 40),), at),
+            Assistant((ToolCall(f"c{at}", "exec", {"command": "ls"}),), at),
+            ToolResult(f"c{at}", "exec", (Text("line of output\n" * 100),), at),
+            Assistant((Text("answer " * 60),), at),
+        ]
+    room, took = compaction.Room(compaction.limits(200_000), 2_000), []
+    measure = compaction.Measure()
+    measure.on(messages)
+    history = compaction.History(messages, measure.sizes, measure.tokens(room, ""))
+    for _ in range(count):
+        began = time.thread_time()
+        compaction.trim(history, room)
+        plan = compaction.cut(history, room)
+        assert plan is not None
+        summary.pieces(messages[: plan.at], measure.sizes[: plan.at], room)
+        took.append((time.thread_time() - began) * 1e3)
+    return {"compaction_plan_ms": round(sorted(took)[len(took) // 2], 2)}
+
+
 async def measured(count: int) -> dict[str, object]:
     programs = Programs()
     probe = probe_by(programs)
@@ -133,6 +159,7 @@ async def measured(count: int) -> dict[str, object]:
             supervisor = Supervisor(programs, boxes, clock, tasks, new_id=lambda: os.urandom(4).hex())
             found: dict[str, object] = dict(await spawns(programs, boxes, folder, count))
             found |= await asyncio.to_thread(judgements, count)
+            found |= await asyncio.to_thread(planned, count)
             found |= await flood(supervisor, folder)
             await supervisor.close()
     await programs.close()
