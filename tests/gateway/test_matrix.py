@@ -29,6 +29,7 @@ OURS = {
     "messages.retry": "write",
     "sessions.unsubscribe": "read",
     "tools.explain": "read",
+    "sessions.context": "read",
     "tools.policy": "read",
     "usage.report": "read",
     "work.stop": "admin",
