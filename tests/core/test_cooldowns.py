@@ -53,7 +53,7 @@ def test_a_limit_rests_one_model_and_a_second_all() -> None:
     assert cooldowns.rest(health, "a", 1) is not None
     assert cooldowns.rest(health, "b", 1) is None
     health = cooldowns.failed(health, fault(K.RATE_LIMIT, S, "b"))
-    assert cooldowns.rest(health, "c", 2 * S) == Rest("rate_limit", S, 31 * S)
+    assert cooldowns.rest(health, "c", 2 * S) == Rest("rate_limit", S, 31 * S, firm=True)
 
 
 def test_a_silence_rests_no_second_model() -> None:
@@ -93,7 +93,7 @@ def test_what_rests_nobody(kind: FailureKind) -> None:
 
 def test_what_got_past_the_limit_ends_its_rest() -> None:
     silent = Rest("timeout", 0, 90 * S)
-    health = Health(0, Rest("billing", 0, 90 * S), {"m": Rest("rate_limit", 0, 90 * S), "o": silent})
+    health = Health(0, Rest("billing", 0, 90 * S), {"m": Rest("rate_limit", 0, 90 * S, firm=True), "o": silent})
     assert cooldowns.failed(health, fault(K.CUT, 1)) == Health(0, None, {"o": silent})
     soft = Health(0, None, {"m": silent})
     assert cooldowns.failed(soft, fault(K.REFUSED, 1)) is soft
@@ -106,7 +106,9 @@ def test_an_answer_makes_well() -> None:
 
 
 def test_which_rests_are_closed() -> None:
-    assert cooldowns.closed(Rest("rate_limit", 0, 1))
+    assert cooldowns.closed(Rest("rate_limit", 0, 1, firm=True))
+    assert cooldowns.closed(Rest("billing", 0, 1))
+    assert not cooldowns.closed(Rest("rate_limit", 0, 1))
     assert not cooldowns.closed(Rest("timeout", 0, 1))
     assert not cooldowns.closed(Rest("auth", 0, 1))
     assert cooldowns.closed(Rest("auth", 0, 1, 2))
@@ -126,7 +128,7 @@ def test_the_longest_rest_holds() -> None:
 
 
 def test_stored_and_read() -> None:
-    health = Health(7, Rest("auth", 0, 5), {"m": Rest("timeout", 0, 9)})
+    health = Health(7, Rest("auth", 0, 5, firm=True), {"m": Rest("timeout", 0, 9)})
     assert cooldowns.health_from(cooldowns.health_json(health)) == health
     assert cooldowns.health_from(cooldowns.health_json(Health())) == Health()
     assert cooldowns.health_from("?") == Health()

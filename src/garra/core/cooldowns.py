@@ -31,8 +31,8 @@ MINUTE_MS: Final = 60_000
 _OF_MODEL: Final = frozenset({_Kind.RATE_LIMIT, _Kind.TIMEOUT, _Kind.OVERLOADED, _Kind.NOT_FOUND})
 _PASSED: Final = frozenset({_Kind.REFUSED, _Kind.OVERFLOW, _Kind.FILTERED, _Kind.CUT, _Kind.EMPTY})
 _REVOKED: Final = r"revoked|deactivated|disabled|suspended|terminated|account.{0,20}(closed|banned)"
-_CLOSED: Final = frozenset({_Kind.RATE_LIMIT.value, _Kind.BILLING.value, "auth_permanent"})
-"""Rests in which a call would be in vain; in the others it is made where nothing else can be done."""
+_CLOSED: Final = frozenset({_Kind.BILLING.value, "auth_permanent"})
+"""Rests in which a call would be in vain; in others it is made where nothing else can be done."""
 
 
 @frozen
@@ -45,12 +45,15 @@ class Rules:
 
 @frozen
 class Rest:
-    """`reason` is the fault's kind; `errors` how many in a row; moments in milliseconds since 1970."""
+    """`reason` is the fault's kind; `errors` how many in a row; moments in milliseconds since 1970. `firm`: the server
+    itself said how long, or a second model was limited, too.
+    """
 
     reason: str
     since_ms: int
     until_ms: int
     errors: int = 1
+    firm: bool = False
 
 
 @frozen
@@ -90,8 +93,8 @@ def failed(health: Health, fault: Fault, rules: Rules = Rules()) -> Health:  # n
     models = {**resting, fault.model: rest}
     if kind is not _Kind.RATE_LIMIT or not others:
         return replace(health, models=models)
-    whole = _longer(_live(health.whole, now), fault, kind.value, rules) or health.whole
-    return replace(health, whole=whole, models=models)
+    whole = _longer(_live(health.whole, now), fault, kind.value, rules)
+    return replace(health, whole=replace(whole, firm=True) if whole is not None else health.whole, models=models)
 
 
 def _accepted(health: Health, model: str) -> Health:
@@ -121,7 +124,7 @@ def _longer(rest: Rest | None, fault: Fault, reason: str, rules: Rules) -> Rest 
         wait = max(ASKED_MS[0], min(asked, ASKED_MS[1]))
     else:
         wait = _wait(reason, errors, rules)
-    return Rest(reason, fault.now_ms, fault.now_ms + wait, errors)
+    return Rest(reason, fault.now_ms, fault.now_ms + wait, errors, asked is not None)
 
 
 def _wait(reason: str, errors: int, rules: Rules) -> int:
@@ -147,8 +150,11 @@ def rest(health: Health, model: str, now_ms: int) -> Rest | None:
 
 
 def closed(rest: Rest) -> bool:
-    """Whether it is in vain to call before the end; a key that was refused once may have been a slip of the server."""
-    return rest.reason in _CLOSED or (rest.reason == _Kind.AUTH and rest.errors > 1)
+    """Whether it is in vain to call before the end. A key that was refused once may have been a slip of the server, and
+    how long a limit holds is a guess where nobody said so.
+    """
+    limited = rest.reason == _Kind.RATE_LIMIT and rest.firm
+    return limited or rest.reason in _CLOSED or (rest.reason == _Kind.AUTH and rest.errors > 1)
 
 
 def may_probe(last_ms: int | None, now_ms: int) -> bool:
@@ -180,7 +186,8 @@ def health_from(body: object) -> Health:
 
 
 def _rest_json(rest: Rest) -> dict[str, Any]:
-    return {"reason": rest.reason, "since": rest.since_ms, "until": rest.until_ms, "errorCount": rest.errors}
+    return {"reason": rest.reason, "since": rest.since_ms, "until": rest.until_ms, "errorCount": rest.errors,
+            "firm": rest.firm}  # fmt: skip
 
 
 def _rest_from(body: object) -> Rest | None:
@@ -189,4 +196,4 @@ def _rest_from(body: object) -> Rest | None:
     reason, since, until, errors = (body.get(name) for name in ("reason", "since", "until", "errorCount"))
     if not (isinstance(reason, str) and isinstance(since, int) and isinstance(until, int) and isinstance(errors, int)):
         return None
-    return Rest(reason, since, until, errors)
+    return Rest(reason, since, until, errors, body.get("firm") is True)

@@ -137,8 +137,11 @@ async def test_what_a_person_chose_comes_first_and_back(at: Stand) -> None:
 @pytest.mark.req("MODEL-09")
 async def test_a_limit_is_one_models_until_a_second_is_limited(at: Stand) -> None:
     await keys(at, "a")
-    at.profiles._probed["openai"] = at.clock.now_ms()
+    at.profiles._probed["openai"] = at.clock.now_ms() + 31_000
     await at.fail(K.RATE_LIMIT, at.asked("m1"))
+    assert await at.ids("m1") == ["openai:a"], "nobody said how long, and there is nobody else"
+    await at.clock.advance(31)
+    await at.fail(K.RATE_LIMIT, at.asked("m1"), 30_000)
     assert await at.ids("m2") == ["openai:a"]
     with pytest.raises(RunFailed):
         await at.ids("m1")
