@@ -44,13 +44,12 @@ def _made(cls: type[T], *, fixed: bool) -> type[T]:
     if _beyond(cls):
         return dataclasses.dataclass(frozen=fixed, slots=True)(cls)
     space: dict[str, Any] = {k: v for k, v in vars(cls).items() if k not in ("__dict__", "__weakref__")}
-    fields: dict[str, Any] = {}
-    for name, kind in vars(cls).get("__annotations__", {}).items():
-        if not str(kind).startswith(("ClassVar", "typing.ClassVar")):
-            fields[name] = _field(space, name, kind)
+    given = {name: each for name, each in space.items() if isinstance(each, dataclasses.Field)}
+    for name, each in given.items():
+        _default(space, name, each)
     bases = (msgspec.Struct, *(base for base in cls.__bases__ if base is not object))
     made: Any = cast(Any, type(msgspec.Struct))(cls.__name__, bases, space, frozen=fixed)
-    made.__dataclass_fields__ = fields
+    made.__dataclass_fields__ = _Fields(given)
     return cast("type[T]", made)
 
 
@@ -62,16 +61,27 @@ def _beyond(cls: type) -> bool:
     return any(not (each.repr and each.compare and each.init) or each.kw_only is True for each in given)
 
 
-def _field(space: dict[str, Any], name: str, kind: Any) -> Any:
-    """The field as dataclasses know it; its default goes into `space` as msgspec takes it."""
-    given: Any = space.get(name, MISSING)
-    if not isinstance(given, dataclasses.Field):
-        given = dataclasses.field()
-    elif given.default_factory is not MISSING:
+def _default(space: dict[str, Any], name: str, given: dataclasses.Field[Any]) -> None:
+    """The default goes into `space` as msgspec takes it."""
+    if given.default_factory is not MISSING:
         space[name] = msgspec.field(default_factory=given.default_factory)
     elif given.default is not MISSING:
         space[name] = given.default
     else:
         del space[name]
-    given.name, given.type, given._field_type = name, kind, _KIND  # noqa: SLF001 - what `dataclass` itself sets
-    return given
+
+
+class _Fields:
+    """The fields as dataclasses know them, made when somebody asks: few are asked for, and each takes memory."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._given = given
+
+    def __get__(self, _: object, owner: Any) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        for name, kind in owner.__annotations__.items():
+            if not str(kind).startswith(("ClassVar", "typing.ClassVar")):
+                made = fields[name] = self._given.get(name) or dataclasses.field()
+                made.name, made.type, made._field_type = name, kind, _KIND  # noqa: SLF001 - as `dataclass` does
+        owner.__dataclass_fields__ = fields
+        return fields
