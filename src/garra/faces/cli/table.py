@@ -74,6 +74,7 @@ COMMANDS = (
     Command("migrate", "take over from OpenClaw, Hermes, nanobot or Claude Code", "garra.faces.cli.migrate",
             ("list", "plan", "apply", "openclaw", "hermes", "nanobot", "claude", "--from", "--dry-run",
              "--include-secrets", "--overwrite", "--item", "--yes", "--json")),
+    Command("forget", "remove what is kept of one person", "garra.faces.cli.forget", ("--dry-run", "--yes", "--json")),
     Command("doctor", "find what is wrong, say how to mend it (--fix)", "garra.faces.cli.doctor",
             ("--fix", "--json")),
     Command("security", "where this installation stands open: audit (--deep, --fix)", "garra.faces.cli.security",

@@ -1,0 +1,220 @@
+"""`garra forget`: what is kept of one person is removed, with a report. The gateway must not run meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from garra.config.load import load
+from garra.config.paths import Paths
+from garra.core import forgetting
+from garra.core.errors import Conflict, NotFound
+from garra.core.forgetting import Person, Report
+from garra.core.value import frozen
+from garra.domains.access.pairing import Pairing
+from garra.domains.delivery.handles import SPACE
+from garra.domains.delivery.media import MediaRoot
+from garra.domains.sessions.store import Query, Session, Sessions
+from garra.io import lock
+from garra.io.clock import SystemClock
+from garra.io.env import Environment
+from garra.io.files import atomic
+from garra.io.store.db import Connection, Database
+from garra.io.store.shelf import Shelf
+from garra.io.store.wipe import wiped
+
+EVERY = 1_000_000
+NOTES = ("MEMORY.md", "USER.md", "memory/**/*.md")
+"""Of a workspace, where a person may be spoken of."""
+
+
+def forget(paths: Paths, env: Environment, who: Person, *, dry: bool) -> Report:
+    """Remove it, or only say what there is. Blocks. Raises Conflict while a gateway runs, NotFound without a state."""
+    holder = lock.holder(paths.lock)
+    if holder is not None and not dry:
+        raise Conflict(f"a gateway is running on {paths.state} (process {holder.get('pid')}); stop it first")
+    if not paths.db.is_file():
+        raise NotFound(f"nothing is kept in {paths.state}")
+    if dry:
+        return asyncio.run(_forget(paths, env, who, dry=True))
+    with lock.acquire(paths.lock, {"pid": 0, "what": "forget"}):
+        return asyncio.run(_forget(paths, env, who, dry=False))
+
+
+async def _forget(paths: Paths, env: Environment, who: Person, *, dry: bool) -> Report:
+    db = Database(paths.db)
+    sessions = Sessions(db, paths.agents, SystemClock(), lambda: str(uuid.uuid4()))
+    try:
+        page = await sessions.list(Query(archived=None, limit=EVERY))
+        theirs = forgetting.family({each.key: each.extra.get("spawnedBy") for each in page.sessions}, who)
+        rows = [each for each in page.sessions if each.key in theirs]
+        own, handles = await _conversations(sessions, paths, rows, dry=dry)
+        gone = [row.key for row in rows]
+        scrubbed = await asyncio.to_thread(_scrubbed, paths.agents, who, own, dry=dry)
+        if not dry:
+            await _unshown(sessions, page.sessions, scrubbed.ids)
+        files = await _files(Shelf(db, SPACE), paths, theirs, handles | scrubbed.handles, dry=dry)
+        counts = await _rows(db, who, gone, dry=dry)
+        let_in = await _let_in(db, who, dry=dry)
+    finally:
+        await sessions.close()
+        await db.close()
+    if not dry:
+        await asyncio.to_thread(wiped, paths.db)
+    names = {who.sender, *(label for each in rows if (label := each.display_name))}
+    mentions = await asyncio.to_thread(_mentions, paths, env, names)
+    return replace(
+        counts, conversations=tuple(gone), lines=scrubbed.lines, files=files, let_in=let_in, mentions=mentions
+    )
+
+
+async def _conversations(
+    sessions: Sessions, paths: Paths, theirs: Iterable[Session], *, dry: bool
+) -> tuple[set[Path], set[str]]:
+    """Remove whole conversations, the ended ones and the copies, too; the transcripts, and the names of their files."""
+    own: set[Path] = set()
+    handles: set[str] = set()
+    for session in theirs:
+        found = await asyncio.to_thread(_transcripts, paths.sessions(session.agent_id), session)
+        for path in found:
+            handles |= {name for line in await asyncio.to_thread(_lines, path) for name in forgetting.media(line)}
+        if not dry:
+            kept = await sessions.delete(session.key)
+            for path in {*found, *([kept] if kept else [])}:
+                await asyncio.to_thread(path.unlink, missing_ok=True)
+        own |= {*found}
+    return own, handles
+
+
+def _transcripts(folder: Path, session: Session) -> list[Path]:
+    """All files of a conversation: the current one, those before it, and copies. Blocks."""
+    told = f'"key":"{session.key}"'.encode()
+    found = [path for path in folder.glob("*.jsonl*") if path.is_file() and told in _head(path)]
+    current = folder / f"{session.session_id}.jsonl"
+    return [*found, current] if current.is_file() and current not in found else found
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(16_384)
+
+
+def _lines(path: Path) -> list[bytes]:
+    try:
+        return path.read_bytes().split(b"\n")
+    except OSError:
+        return []
+
+
+@frozen
+class _Scrubbed:
+    """What was taken out of others' conversations: lines, names of files, ids of the transcripts."""
+
+    lines: int
+    handles: frozenset[str]
+    ids: frozenset[str]
+
+
+def _scrubbed(root: Path, who: Person, own: set[Path], *, dry: bool) -> _Scrubbed:
+    """Take their words out of what others share with them. Blocks."""
+    count = 0
+    handles: set[str] = set()
+    ids: set[str] = set()
+    for path in sorted({*root.glob("*/sessions/*.jsonl*")} - own):
+        new = [(line, forgetting.without(line, who)) for line in _lines(path)]
+        theirs = [line for line, gone in new if gone is not None]
+        if theirs:
+            count += len(theirs)
+            ids.add(path.name.partition(".jsonl")[0])
+            handles |= {name for line in theirs for name in forgetting.media(line)}
+            if not dry:
+                text = b"\n".join(line if gone is None else gone for line, gone in new)
+                atomic.write(path, text, path.stat().st_mode & 0o777)
+    return _Scrubbed(count, frozenset(handles), frozenset(ids))
+
+
+async def _unshown(sessions: Sessions, rows: Iterable[Session], ids: frozenset[str]) -> None:
+    """The rows of shared conversations show no words of theirs either."""
+    for row in rows:
+        if row.session_id in ids:
+            await sessions.record(row.key, title=None, last_message=None)
+
+
+async def _files(shelf: Shelf, paths: Paths, keys: frozenset[str], handles: set[str], *, dry: bool) -> int:
+    root = MediaRoot(paths.media, SystemClock())
+    count = 0
+    for name, row in (await shelf.items()).items():
+        if not (keys & set(row["sessions"]) or name.removeprefix("media://") in handles):
+            continue
+        count += 1
+        if not dry:
+            with suppress(NotFound, OSError):  # old files are gone already
+                await asyncio.to_thread((await root.path(row["path"])).unlink)
+            await shelf.remove(name, durable=True)
+    return count
+
+
+_SENT = "FROM outbox WHERE channel=? AND (chat=? OR inbox_id IN ({}))"
+_OF = "json_extract(body, '$.sender.id')=?"
+
+
+async def _rows(db: Database, who: Person, gone: Sequence[str], *, dry: bool) -> Report:
+    """What is stored of messages on their way, and who paid for what: the ledger keeps its sums under no name."""
+    account = (" AND account=?", (who.account,)) if who.account else ("", ())
+    mine = f"FROM inbox WHERE channel=? AND {_OF}{account[0]}"
+    values: tuple[Any, ...] = (who.channel, who.sender, *account[1])
+    sent = _SENT.format(f"SELECT id {mine}")
+    payer = f"{who.channel}:{who.account or '%'}:{who.sender}"
+
+    def work(connection: Connection) -> Report:
+        def counted(query: str, given: tuple[Any, ...]) -> int:
+            return int(connection.execute(f"SELECT count(*) {query}", given).fetchone()[0])
+
+        out = (who.channel, who.sender, *values)
+        calls = counted("FROM usage_calls WHERE sender LIKE ?", (payer,))
+        report = Report(received=counted(mine, values), sent=counted(sent, out), calls=calls)
+        if not dry:
+            nobody = f"forgotten-{secrets.token_hex(4)}"
+            connection.execute(f"DELETE FROM stations WHERE message IN (SELECT id {mine})", values)
+            connection.execute(f"DELETE {sent}", out)
+            connection.execute(f"DELETE {mine}", values)
+            for table in ("usage_calls", "usage_days"):
+                connection.execute(f"UPDATE {table} SET sender=? WHERE sender LIKE ?", (nobody, payer))
+                for key in gone:
+                    connection.execute(f"UPDATE {table} SET session=? WHERE session=?", (nobody, key))
+        return report
+
+    return await (db.read(work) if dry else db.write(work, durable=True))
+
+
+async def _let_in(db: Database, who: Person, *, dry: bool) -> int:
+    register = Pairing(lambda name: Shelf(db, name), SystemClock(), secrets.randbelow)
+    await register.load()
+    people = [each for each in register.people(who.channel, who.account) if each.sender == who.sender]
+    asking = [each for each in register.waiting(who.channel, who.account) if each.sender == who.sender]
+    if not dry:
+        if people:
+            await register.revoke(who.channel, who.sender, who.account)
+        for each in asking:
+            await register.dismiss(each.id)
+    return len(people) + len(asking)
+
+
+def _mentions(paths: Paths, env: Environment, names: set[str]) -> tuple[str, ...]:
+    """Files of the agents' workspaces that still name them: notes are the owner's, and are not rewritten. Blocks."""
+    config = load(paths, env).config
+    found: list[str] = []
+    for agent in config.agents.ids():
+        root = paths.workspace(agent, config)
+        for pattern in NOTES:
+            for path in sorted(root.glob(pattern)):
+                text = path.read_text("utf-8", "replace") if path.is_file() else ""
+                if any(name and name in text for name in names):
+                    found.append(str(path))
+    return tuple(dict.fromkeys(found))
