@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from garra.core.errors import Failure, FailureKind, UserError
 from garra.core.events import Ending, RunEnded
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.runs.compaction import Gauge, Outcome
 from garra.runs.drive import Fit
-from garra.runs.engine import Assembly
 from garra.runs.run import Run, Turn
 from garra.sdk.ports import Clock
+
+if TYPE_CHECKING:
+    from garra.runs.engine import Assembly
 
 COMPACT: Final = "compact"
 KEEP: Final = "keep "
@@ -43,12 +45,13 @@ async def carry_out(run: Run, fit: Fit | None, clock: Clock) -> RunEnded:
 async def _done(run: Run, fit: Fit | None) -> str:
     """What came of it. A context engine is asked first, and nobody else where the history is its own matter."""
     kind = run.turn.chore
-    if isinstance(fit, Assembly):
-        if kind == COMPACT and await fit.compact():
+    if fit is not None and not isinstance(fit, Gauge):
+        engine = cast("Assembly", fit)  # not asked for by its class: it is only loaded where one is chosen
+        if kind == COMPACT and await engine.compact():
             return "The context engine made the conversation smaller."
-        if fit.owns_compaction:
+        if engine.owns_compaction:
             raise UserError("The context engine keeps this conversation, and did not make it smaller.")
-        fit = fit.inner
+        fit = engine.inner
     if not isinstance(fit, Gauge):
         raise UserError("Nothing makes conversations smaller here.")
     if kind.startswith(KEEP):

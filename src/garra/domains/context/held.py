@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from garra.core import drift
 from garra.core.budget import Document
 from garra.core.ids import SessionId
 from garra.core.value import frozen
@@ -66,8 +65,7 @@ class Held:
             begun = replace(begun, kept=True)
             await self._store(session, begun)
         self._begun.put(session, begun, 1)
-        notes = (drift.note(new.name, _text(old), _text(new)) for old, new in changed)
-        return held, tuple(filter(None, notes))
+        return held, _notes(changed) if changed else ()
 
     async def _stored(self, session: SessionId, documents: Iterable[Document]) -> _Begun | None:
         found = await self._shelf.get(session) if self._shelf is not None else None
@@ -90,6 +88,13 @@ class Held:
         at = 1 + max((row.get("at", 0) for row in known.values()), default=0)
         files = {name: (each.text, each.blank) for name, each in begun.files.items()}
         await self._shelf.set(session, {"at": at, "since": begun.since, "files": files})
+
+
+def _notes(changed: Iterable[tuple[Document, Document]]) -> tuple[str, ...]:
+    from garra.core import drift  # noqa: PLC0415 - it compares, which few conversations need
+
+    notes = (drift.note(new.name, _text(old), _text(new)) for old, new in changed)
+    return tuple(filter(None, notes))
 
 
 def _text(document: Document) -> str | None:
