@@ -125,6 +125,12 @@ async def test_a_pin_moves_when_its_login_rests(at: Stand) -> None:
     assert await at.answer(asked) == "openai:b"
 
 
+async def test_what_was_chosen_for_another_provider_changes_nothing(at: Stand) -> None:
+    await keys(at, "a", "b")
+    chosen = at.asked(session="s", prefer="anthropic:work")
+    assert [await at.answer(chosen) for _ in range(3)] == ["openai:a"] * 3
+
+
 async def test_what_a_person_chose_comes_first_and_back(at: Stand) -> None:
     await keys(at, "a", "b")
     chosen = at.asked(session="s", prefer="openai:b")
@@ -220,6 +226,7 @@ async def test_several_keys_of_the_environment(at: Stand) -> None:
     line = await at.profiles.line(at.asked())
     assert [each.secret.reveal() for each in line.profiles] == ["two", "three", "one", "four"]
     assert [each.id for each in line.profiles][:2] == ["openai:env", "openai:env2"]
+    assert at.learned == ["two", "three", "one", "four"]
     await at.fail(K.RATE_LIMIT, at.asked())
     assert (await at.profiles.credential(at.asked())).secret == "three"
     at.env["GARRA_LIVE_OPENAI_KEY"] = "only"

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from garra.core import cooldowns, profiles
@@ -19,7 +19,7 @@ from garra.core.cooldowns import Fault, Health, Rest, Rules
 from garra.core.errors import Failure, FailureKind, GarraError, RunFailed
 from garra.core.profiles import Profile
 from garra.core.secret import Secret
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.domains.models import keys
 from garra.domains.models.catalog import Entry
 from garra.domains.models.logins import Kept, Logins
@@ -79,7 +79,7 @@ class Credential:
     kind: profiles.Kind = "api_key"
 
 
-@dataclass(slots=True)
+@record
 class _Pins:
     """Which login each conversation stays with."""
 
@@ -127,7 +127,10 @@ class Profiles:
 
     async def credential(self, asked: Asked) -> Credential:
         """The first login in line, with its secret. Raises RunFailed."""
-        first = (await self.line(asked)).profiles[0]
+        line = await self.line(asked)
+        if line.probe:
+            self.left(asked.entry)
+        first = line.profiles[0]
         return Credential(first.id, await self.secret(first), first.kind)
 
     async def secret(self, profile: Profile) -> str | None:
@@ -175,7 +178,10 @@ class Profiles:
         if line is not None:
             return await self._pinned(asked, line)
         try:
-            return Line(implicit(asked.entry, asked.env))
+            given = implicit(asked.entry, asked.env)
+            for each in given[1:] and given:
+                self._learn(each.secret.reveal())
+            return Line(given)
         except RunFailed:
             line = self._named(asked, borrowed=True)
             if line is None and self.logins is not None and self._read_at != self._clock.monotonic():
@@ -225,7 +231,7 @@ class Profiles:
         return Line(line, named=True, pins=wanted is None and len(line) > 1)
 
     async def _pinned(self, asked: Asked, line: Line) -> Line:
-        if asked.prefer:
+        if any(each.id == asked.prefer for each in line.profiles):
             return replace(line, profiles=profiles.pinned(line.profiles, asked.prefer), pins=False)
         if not line.pins or not asked.session:
             return line
