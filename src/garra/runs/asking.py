@@ -42,14 +42,14 @@ class Asking:
         self.added = ""
 
     def __call__(self, model: Model, messages: Messages) -> EventStream:
-        """Start one call with a history as it is stored."""
+        """Start one call with a history as it is stored; a model that is none of the run's has the first one's tools."""
         self.model = model
         said, run = self._said, self._run
         request = ModelRequest(
             model,
             said.system,
             self._history.request(self._view.messages(messages, model), model),
-            said.offered[model.ref],
+            said.offered.get(model.ref) or next(iter(said.offered.values()), ()),
             tail="\n\n".join(filter(None, (said.tail, self.added))),
             thinking=said.thinking if model.reasoning else "off",
             session=run.session_id,

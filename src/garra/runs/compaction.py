@@ -50,7 +50,7 @@ class Transcript(Protocol):
 
     def messages(self) -> Messages: ...
 
-    def shown(self) -> Shown: ...
+    async def read(self) -> Shown: ...
 
     async def note(self, kind: str, body: dict[str, Any]) -> Entry: ...
 
@@ -209,7 +209,7 @@ class Gauge:
         tokens = measure.tokens(room, self._model.ref)
         keep = min(room.keep, max(1, room.tokens(measure.total) // 2))
         room = Room(room.limits, room.fixed, room.ratio, keep)
-        shown = self._case.transcript.shown()
+        shown = await self._case.transcript.read()
         plan = compaction.cut(self._history(shown, measure, tokens), room)
         if plan is None:
             raise UserError("There is nothing to sum up: the conversation is short.")
@@ -227,7 +227,7 @@ class Gauge:
 
     async def keep_last(self, count: int) -> int:
         """Show the model the last `count` messages and no others; how many it is shown now."""
-        shown = self._case.transcript.shown()
+        shown = await self._case.transcript.read()
         rows = shown.rows
         starts = summary.starts([message for _, message in rows])
         at = next((index for index in range(max(0, len(rows) - count), len(rows)) if starts[index]), len(rows))
@@ -265,7 +265,7 @@ class Gauge:
 
     async def _smaller(self, why: str, room: Room, tokens: int, *, brief: bool = False) -> Outcome:
         """Down the ladder until it fits. `brief`: without a summary."""
-        shown, measure = self._case.transcript.shown(), self._measured()
+        shown, measure = await self._case.transcript.read(), self._measured()
         history = self._history(shown, measure, tokens)
         self._tell(why)
         outcome = Outcome("", tokens, tokens)
@@ -275,6 +275,7 @@ class Gauge:
             self._end(why, outcome)
         self._quiet = outcome.after + int(room.limits.window * GROWTH)
         if outcome.step:
+            await self._case.transcript.read()
             self._base = (self._case.transcript.messages(), self._given)
             self._notify(outcome)
         return outcome
@@ -329,7 +330,7 @@ class Gauge:
     async def _store(self, plan: Plan, shown: Shown, text: str, why: str) -> Outcome:
         """The one line that makes the history smaller; nothing where it was changed meanwhile."""
         case = self._case
-        ids = [id_ for id_, _ in case.transcript.shown().rows]
+        ids = [id_ for id_, _ in (await case.transcript.read()).rows]
         if ids[: len(shown.rows)] != [id_ for id_, _ in shown.rows]:
             return Outcome("", plan.before, plan.before)
         clipped = [[ids[end - 1], most] for end, most in plan.spans if end > plan.at]

@@ -11,6 +11,7 @@ import msgspec
 
 from garra.agent.cancel import Cancel
 from garra.core.compaction import weight
+from garra.core.errors import UserError
 from garra.core.events import RunBody
 from garra.core.taint import Marks
 from garra.core.value import frozen
@@ -70,12 +71,22 @@ class Fitting:
             assert around.files is not None
             files = await asyncio.to_thread(around.files)
             ground = flush.Ground(
-                run, around.models[0], transcript.messages, around.ask, files, ports.rows, ports.clock, around.zone,
+                run, self._writer(run, around.models[0]), transcript.messages, around.ask, files, ports.rows, ports.clock, around.zone,
                 around.marks, self._locks.setdefault(agent, asyncio.Lock()),
             )  # fmt: skip
             await flush.flush(ground, cancel)
 
         return go
+
+    def _writer(self, run: Run, usual: Model) -> Model:
+        """Who saves: the conversation's model, or the one that is set for it."""
+        wanted = self.compactor.settings().memory_flush.model
+        if not wanted:
+            return usual
+        try:
+            return self.compactor.ports.models.resolve(wanted, run.agent_id)
+        except UserError:
+            return usual
 
     def _size(self, specs: tuple[ToolSpec, ...]) -> int:
         """Characters that tools take in a request."""

@@ -346,3 +346,40 @@ async def test_messages_have_numbers(tmp_path: Path) -> None:
         await transcript.branch(note.id)
         assert transcript.number(last.id) is None
         assert transcript.number((await transcript.append(user("other"))).id) == 3
+
+
+@pytest.mark.req("SESS-11")
+async def test_a_reset_is_undone_within_a_day_and_done_again(tmp_path: Path) -> None:
+    clock = ManualClock(START)
+    async with sessions_in(tmp_path, clock=clock) as sessions:
+        first = await begin(sessions, KEY, "my boat is called Petrel")
+        await sessions.record(KEY, extra={"compactionCount": 2, "delivery": {"kind": "internal"}})
+        fresh = await sessions.reset(KEY, "daily", digest=True)
+        told = (await sessions.transcript(KEY)).messages()
+        assert "Petrel" in told[0].text
+        assert fresh.session_id != first
+        assert fresh.extra["delivery"] == {"kind": "internal"}
+        assert "compactionCount" not in fresh.extra
+        old = (folder(tmp_path) / f"{first}.jsonl").read_bytes()
+        back = await sessions.undo(KEY)
+        assert back.session_id == first
+        assert back.extra["compactionCount"] == 2
+        assert [message.text for message in (await sessions.transcript(KEY)).messages()] == ["my boat is called Petrel"]
+        assert (folder(tmp_path) / f"{first}.jsonl").read_bytes() == old
+        assert (await sessions.undo(KEY)).session_id == fresh.session_id
+        await clock.advance(24 * 3_600 + 1)
+        with pytest.raises(UserError, match="more than a day"):
+            await sessions.undo(KEY)
+
+
+async def test_where_nothing_was_reset_nothing_is_undone(tmp_path: Path) -> None:
+    async with sessions_in(tmp_path) as sessions:
+        first = await begin(sessions, KEY, "hello")
+        with pytest.raises(UserError, match="no conversation before"):
+            await sessions.undo(KEY)
+        fresh = await sessions.reset(KEY)
+        assert (await sessions.transcript(KEY)).messages() == ()
+        (folder(tmp_path) / f"{first}.jsonl").unlink()
+        with pytest.raises(NotFound, match="is gone"):
+            await sessions.undo(KEY)
+        assert (await sessions.need(KEY)).session_id == fresh.session_id

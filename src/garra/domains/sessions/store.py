@@ -170,7 +170,7 @@ class Sessions:
         again. `digest`: the new one is told in brief of the old one.
         """
         session = await self.need(key)
-        brief = told((await self.transcript(key)).shown()) if digest else None
+        brief = told(await (await self.transcript(key)).read()) if digest else None
         async with self._lock(key):
             folder = cwd if cwd is not None else await self._folder(session)
             now = self._clock.now_ms()

@@ -86,6 +86,15 @@ class Transcript:
         """The same with the ids of the entries; costs work for each of them."""
         return transcript.shown(self._way())
 
+    async def read(self) -> Shown:
+        """`shown`, read in a thread; `messages` has it then, too."""
+        entries = self.entries()
+        found = await asyncio.to_thread(transcript.shown, entries)
+        if self.entries() is entries and self._told is None:
+            self._told, self.since = [message for _, message in found.rows], found.since
+            self._messages_cache = None
+        return found
+
     def every(self) -> tuple[Entry, ...]:
         """All entries in the order they were written, abandoned branches too."""
         return tuple(self._index.values())
