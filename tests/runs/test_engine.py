@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from garra.builtin.context.active_memory.engine import ActiveMemory
 from garra.config.sections import Config
 from garra.core.blots import NONE
 from garra.core.errors import Failure, FailureKind
@@ -28,10 +29,10 @@ from garra.runs.engines import Engines, chosen
 from garra.runs.history import History
 from garra.runs.run import Run, Turn
 from garra.runs.view import View
-from garra.sdk.context import Addition, ContextEngine
+from garra.sdk.context import Addition, ContextEngine, Recalled
 from garra.sdk.model import Model, ToolSpec
 from garra.testing.clock import ManualClock
-from garra.testing.context import ToyEngine
+from garra.testing.context import FakeRecall, ToyEngine
 
 MODEL = Model("fake", "m", "fake", "http://x", context_window=40_000)
 KEY = SessionKey("agent:main:main")
@@ -149,6 +150,22 @@ async def test_what_was_found_is_told_as_data_and_its_marks_mark_the_turn(transc
     assert "Gone" not in added
     assert len(added) < 2_000 * 4 + 1_000
     assert desk.run.heard == (WEB,)
+
+
+@pytest.mark.req("SESS-20")
+async def test_active_memory_is_switched_on_and_tells_what_is_remembered(transcript: Transcript) -> None:
+    memory = FakeRecall((Recalled("Ana likes figs", "MEMORY.md", 3, 0.9, (WEB,)),))
+    engine = ActiveMemory({}, recall=memory, clock=ManualClock())
+    desk = Desk(engine, config(entries={"active-memory": {"enabled": True}}))
+    _, fit = await desk.opened(transcript)
+    messages = transcript.messages()
+    assert await fit.before(messages) == messages
+    assert desk.made == [("active-memory", {})]
+    assert "Ana likes figs" in desk.ask.added
+    assert desk.run.heard == (WEB,)
+    memory.broken = True
+    await fit.before((*messages, User((Text("else"),), 4)))
+    assert desk.ask.added == ""
 
 
 @pytest.mark.req("SESS-13")
