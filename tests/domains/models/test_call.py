@@ -112,10 +112,10 @@ async def test_a_name_left_unfilled_never_goes_out(at: Desk) -> None:
 
 
 async def test_no_key_says_what_to_set(at: Desk) -> None:
-    found = await failure(at.models.stream(at.request("openai/gpt-6-sol")))
+    found = await failure(at.models.stream(at.request("groq/m")))
     assert found.failure.kind is FailureKind.NO_KEY
-    assert "OPENAI_API_KEY" in found.failure.message
-    assert found.failure.model == "gpt-6-sol"
+    assert "GROQ_API_KEY" in found.failure.message
+    assert found.failure.model == "m"
 
 
 @pytest.mark.parametrize("fault", [Cut(""), Fail(500, "oops"), Fail(529, "busy"), Say("")])
@@ -165,6 +165,22 @@ async def test_the_next_key_of_the_provider_answers_and_the_trace_says_so(at: De
         ("groq:env", "first", "rate_limit"), ("groq:env2", "profile", "success"),
         ("groq:env2", "first", "auth"), ("groq:env3", "profile", "success"),
     ]  # fmt: skip
+
+
+async def test_an_answer_cut_again_and_again_is_whole_in_the_end(at: Desk) -> None:
+    at.server.then(Cut("one "), Cut("two "), Use("ls", {"path": "."}, text="three"))
+    found = await at.models.stream(at.request("fake/m")).result()
+    assert (found.text, found.stop, [call.name for call in found.calls]) == ("one two three", "toolUse", ["ls"])
+    said = [request.body["messages"][-2]["content"] for request in at.server.requests[1:]]
+    assert said == ["one ", "one two "], "each goes on behind all that was shown"
+    assert all(len(request.body["messages"]) == 4 for request in at.server.requests[1:])
+
+
+async def test_what_was_shown_is_kept_also_where_nobody_goes_on(at: Desk) -> None:
+    at.server.then(Cut("one "), Cut("two "), Cut("three "))
+    failed = await failure(at.models.stream(at.request("fake/m")))
+    assert failed.message.text == "one two three "
+    assert failed.failure.kind is FailureKind.CUT
 
 
 async def test_thoughts_are_no_words_a_call_after_them_begins_anew(at: Desk) -> None:
