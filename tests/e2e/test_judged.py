@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,41 @@ async def test_after_a_crash_the_agent_finds_what_ran_in_the_background(tmp_path
         (line,) = results(model)[-1].splitlines()
         assert "killed" in line
         assert line.endswith("(it ended when the gateway did)")
+
+
+CALL = """
+import sys
+from garra.client import quick, target
+from garra.config.paths import resolve
+from garra.config.peek import peek
+from garra.core.errors import GarraError
+from garra.io.env import read
+env = read(); paths = resolve(env)
+where = target.find(paths, env, peek(paths, env), None)
+try:
+    quick.call(where, "exec.approvals.set", {"file": {"version": 1, "defaults": {"security": "full", "ask": "off"}}},
+               scopes=("operator.admin",))
+    print("it is set")
+except GarraError as fault:
+    print("fault:", fault.message)
+"""
+
+
+async def test_an_agent_with_all_of_the_machine_still_does_not_answer_for_its_owner(tmp_path: Path) -> None:
+    (tmp_path / "call.py").write_text(CALL)
+    free = f"env -i PATH=$PATH HOME={tmp_path} GARRA_STATE_DIR={tmp_path}/state setsid -w {sys.executable}"
+    words = f"{free} -m garra approvals allowlist add /usr/bin/id\n{free} {tmp_path}/call.py\necho ENDED\n"
+    (tmp_path / "around.sh").write_text(words)
+    full = {"tools": {"exec": {"host": "gateway", "mode": "full"}}}
+    async with (
+        strict_model() as model,
+        TelegramServer() as telegram,
+        resident(tmp_path, model.url, {**house(telegram), **full}) as program,
+    ):
+        await turn(model, telegram, "it is over", Use("exec", {"command": f"sh {tmp_path}/around.sh 2>&1"}, id="a"))
+        await ended(telegram, "it is over")
+        said = results(model)[-1]
+        assert "ENDED" in said
+        assert said.count("an agent may not answer its own questions") == 2, said
+        code, _, err = await program.run("approvals", "allowlist", "add", "/usr/bin/id")
+        assert code == 0, err

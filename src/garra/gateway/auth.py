@@ -192,6 +192,7 @@ class Gatekeeper:
             method=method,
             address=caught.approach.address,
             loopback=caught.approach.loopback,
+            port=caught.approach.port,
             since_ms=self._clock.now_ms(),
         )
         return Admission(who, scopes)

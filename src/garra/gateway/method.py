@@ -56,7 +56,8 @@ class Who:
     """One authenticated connection. Every right in it comes from the gateway's own record of the credential.
 
     `method` is how it proved itself: token, password, device-token, trusted-proxy, none, or internal.
-    `loopback` is the address of the real peer, never what a header says. `profile` is set for a paired operator.
+    `loopback` is the address of the real peer, never what a header says, and `port` that peer's. `profile` is set for a
+    paired operator.
     """
 
     conn_id: str
@@ -70,6 +71,7 @@ class Who:
     method: str = "token"
     address: str = ""
     loopback: bool = False
+    port: int = 0
     since_ms: int = 0
 
 

@@ -36,6 +36,7 @@ class Approach:
     """One connection's origin. `address` is the client's, told by a trusted proxy when there is one.
 
     `loopback`: the client is on this machine, directly. `foreign` is an Origin that is not ours; `origin` is as sent.
+    `port` is the peer's own, whoever stands behind it.
     `proxy_user` is set for nobody here: `auth` reads it where that mode is on.
     """
 
@@ -45,6 +46,7 @@ class Approach:
     host: str = ""
     origin: str | None = None
     foreign: bool = False
+    port: int = 0
 
 
 @frozen

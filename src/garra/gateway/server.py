@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import Counter
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import msgspec
@@ -90,7 +91,7 @@ class Gateway:
             return 503, "The gateway is stopping\n"
         if self._by_address[found.address] >= KNOCKING or len(self._knocking) >= CROWD:
             return 503, "Too many unauthenticated sockets"
-        knocking = Knocking(str(uuid.uuid4()), found, headers, str(uuid.uuid4()))
+        knocking = Knocking(str(uuid.uuid4()), replace(found, port=socket.port), headers, str(uuid.uuid4()))
         peer = Peer(self, socket, knocking, self.clock.monotonic())
         self._knocking.add(peer)
         self._by_address[found.address] += 1

@@ -114,6 +114,7 @@ class Socket(asyncio.Protocol):
         "_waiting",
         "_wire",
         "address",
+        "port",
     )
 
     def __init__(self, porter: Porter, crowd: MutableSet[Any], room: Room) -> None:
@@ -133,12 +134,12 @@ class Socket(asyncio.Protocol):
         self._asked = self._answered = self._fence = 0
         self._fence_timer: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self.address = ""
+        self.address, self.port = "", 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self.address = str(peer[0]) if isinstance(peer, tuple) else ""
+        self.address, self.port = (str(peer[0]), int(peer[1])) if isinstance(peer, tuple) else ("", 0)
         self._crowd.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

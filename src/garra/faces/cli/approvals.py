@@ -28,7 +28,7 @@ CHANGES = frozenset({"set", "approve", "deny", "resolve", "revoke", "allowlist"}
 def run(arguments: Sequence[str]) -> int:
     asked = _parser().parse_args(list(arguments))
     here, doing = place.here(), asked.doing or "list"
-    if doing in CHANGES and here.env.get("GARRA_SHELL"):
+    if doing in CHANGES and here.agents:
         raise Forbidden("an agent may not answer its own questions: a person does, in another terminal")
     if getattr(asked, "node", ""):
         raise UserError("no node keeps approvals of its own here: leave --node out")
@@ -220,7 +220,7 @@ def _history(here: Place, asked: argparse.Namespace) -> int:
 def _grants(here: Place, asked: argparse.Namespace) -> int:
     words = list(asked.what or ["list"])
     if words[0] == "revoke" and len(words) == 2:
-        if here.env.get("GARRA_SHELL"):
+        if here.agents:
             raise Forbidden("an agent may not change what it is allowed")
         asked.id = words[1]
         return _revoke(here, asked)

@@ -46,6 +46,16 @@ class Place:
         return {name: value for name, value in found.items() if name != "token"} if found else None
 
     @property
+    def agents(self) -> bool:
+        """Whether this is an agent's command: its surroundings say so, or the gateway is above this process."""
+        if self.env.get("GARRA_SHELL"):
+            return True
+        pid = (self.holder or {}).get("pid")
+        from garra.io.process.kin import above  # noqa: PLC0415 - few commands ask
+
+        return isinstance(pid, int) and above(pid)
+
+    @property
     def command(self) -> str:
         """What a person types to get here: the program as they called it, and the profile."""
         return called.command(self.env, self.paths.profile)

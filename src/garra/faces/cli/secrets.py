@@ -27,7 +27,7 @@ def run(arguments: Sequence[str]) -> int:
         words = words[1:]
     asked, here = _parser().parse_args(words), place.here()
     doing = asked.doing or "list"
-    if here.env.get("GARRA_SHELL"):
+    if here.agents:
         raise Forbidden("an agent's commands may not use the store of secrets: its owner does, in another terminal")
     steps = {
         "list": _list, "get": _get, "set": _set, "rm": _remove, "import": _import, "audit": _audit,

@@ -34,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
 def called(asked: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """The gateway's answer; a pause is ended where none runs, too. Raises UserError for `work.stop` there."""
     here = place.here()
-    if method == "work.resume" and here.env.get("GARRA_SHELL"):
+    if method == "work.resume" and here.agents:
         raise Forbidden("an agent may not let work go on: a person does, in another terminal")
     try:
         found: dict[str, Any] = quick.call(here.target(parsing.wanted(asked)), method, params, scopes=SCOPES)

@@ -16,6 +16,7 @@ from garra.core.execplan import filled
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.domains.exec.approvals import Change, Decision, Verdict
 from garra.gateway import approvals as wire
+from garra.gateway import own
 from garra.gateway.approvals import register
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, APPROVALS, Caller, Method
@@ -185,6 +186,8 @@ async def _decide(host: Host, caller: Caller, params: Resolved) -> Decision:
     if params.decision not in CHOICES:
         raise UserError(f"decision: {params.decision[:40]!r} is none of {', '.join(CHOICES)}")
     choice = params.decision
+    if choice != "deny":
+        await own.refuse(caller)
     found = await book.find(params.id)
     if choice != "deny" and found.open and not params.whole and not wire.fits(found):
         words = (
@@ -330,6 +333,7 @@ def resolved_defaults(host: Host) -> dict[str, Any]:
 
 
 async def replace(host: Host, caller: Caller, params: DocumentSet) -> dict[str, Any]:
+    await own.refuse(caller)
     await register(host).rulebook.set(params.file, params.base_hash)
     return document(host, caller, Nothing())
 

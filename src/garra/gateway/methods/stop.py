@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from garra.gateway import own
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, READ, Caller, Method
 from garra.gateway.params import Params
@@ -25,6 +26,7 @@ async def stop_all(host: Host, caller: Caller, params: StopAll) -> dict[str, Any
 
 
 async def resume(host: Host, caller: Caller, params: Nothing) -> dict[str, Any]:
+    await own.refuse(caller)
     return {"resumed": await switch(host).resume()}
 
 
