@@ -6,18 +6,18 @@ empty and is listed as missing; the text `${NAME}` never goes on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from garra.core.dotted import Path
 from garra.core.errors import NotFound
+from garra.core.patterns import later
 from garra.core.secret import Secret
 
-_USE = re.compile(r"\$(\$?)\{([A-Z_][A-Z0-9_]*)\}")
-_ASSIGNMENT = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
-_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
+_USE = later(r"\$(\$?)\{([A-Z_][A-Z0-9_]*)\}")
+_ASSIGNMENT = later(r"^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
+_NAME = later(r"[A-Z_][A-Z0-9_]*")
 SOURCES = ("env", "file", "exec", "store")
 
 Reference = Callable[[str, str, str], str]

@@ -12,10 +12,11 @@ from garra.config.sections.lookup import secret_at
 from garra.config.variables import is_reference
 from garra.core import json5, jsonedit
 from garra.core.dotted import Path
+from garra.core.patterns import later
 from garra.core.redact import SENTINEL, hidden, masked, sensitive
 from garra.core.redact import is_reference as names_only
 
-_ASSIGNED = re.compile(
+_ASSIGNED = later(
     r"""(["']?)([\w$-]+)\1(\s*[:=]\s*|[ \t]+)("(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|[^\s"'{}\[\],:=][^\s,}\]]*)"""
 )
 """A key and its value in a text that cannot be read: the quotes or the colon may be what is missing."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote, quote_plus
 
 from garra.core.messages import Assistant, Message, Part, Text, Thinking, ToolCall, ToolResult
+from garra.core.patterns import later
 from garra.core.value import frozen, replace
 
 BLOT = "***"
@@ -29,8 +29,8 @@ FEW = 64
 ENCODED = 10
 """Shorter encodings are left out: they would blot out innocent text."""
 
-_WORD = re.compile(r"[a-z]+(?:[-_ .][a-z]+)*")
-_RUNS = re.compile(r"[^\s\"'<>`|]{8,}")
+_WORD = later(r"[a-z]+(?:[-_ .][a-z]+)*")
+_RUNS = later(r"[^\s\"'<>`|]{8,}")
 _APART = frozenset(" \t\n\r\"'<>`|")
 """What no run of letters has in it (`_RUNS`)."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from hashlib import blake2s
 from typing import Any, Final
+
+from garra.core.patterns import later
 
 MARK: Final = "\ufffd"
 """What stands for a character that could not be kept."""
 
-_ODD: Final = re.compile("[\ud800-\udfff\0]")
-_ID: Final = re.compile("[\ud800-\udfff\0\ufffd]")
+_ODD: Final = later("[\ud800-\udfff\0]")
+_ID: Final = later("[\ud800-\udfff\0\ufffd]")
 
 
 def sound(text: str) -> bool:

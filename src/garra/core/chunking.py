@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from garra.core.patterns import later
 from garra.core.value import frozen
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)$", re.M)
+_FENCE = later(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)$", re.M)
 _BREAKS = (re.compile(r"\n[ \t]*\n"), re.compile(r"\n"), re.compile(r"[.!?…](?=\s)|[。！？]"), re.compile(r"\s"))
 LEAST = 32
 """No limit below this is kept to: a fence must fit in."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from garra.core.patterns import later
 
-_ESCAPES = re.compile(
+_ESCAPES = later(
     r"\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)"  # titles and links
     r"|\x1b[PX^_][^\x1b]{0,4096}\x1b\\"
     r"|\x1b\[[0-?]{0,32}[ -/]{0,8}[@-~]"  # colours and movements

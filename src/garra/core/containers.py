@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 SYSTEM = (
@@ -28,9 +28,9 @@ SECRETS = (
 """What lies in a home folder and lets its reader be somebody."""
 RESERVED = ("/", "/bin", "/etc", "/dev", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr")
 """Where nothing may be bound inside, or a folder of the machine would stand in for the system's own."""
-_NETWORK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
-_USER = re.compile(r"[0-9]+(:[0-9]+)?\Z")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_NETWORK = later(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
+_USER = later(r"[0-9]+(:[0-9]+)?\Z")
+_NAME = later(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 @frozen

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from garra.core.errors import UserError
+from garra.core.patterns import later
 
 Path = tuple[str | int, ...]
 """Keys and list positions, from the root."""
 
-_PART = re.compile(r"""\.?([^.\[\]"']+)|\[(\d+)\]|\[?"((?:[^"\\]|\\.)*)"\]?|\[?'((?:[^'\\]|\\.)*)'\]?|\[([^\]"']+)\]""")
+_PART = later(r"""\.?([^.\[\]"']+)|\[(\d+)\]|\[?"((?:[^"\\]|\\.)*)"\]?|\[?'((?:[^'\\]|\\.)*)'\]?|\[([^\]"']+)\]""")
 
 
 def parse(text: str) -> Path:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from garra.core.errors import ToolFailed
 from garra.core.execrules import Policy
+from garra.core.patterns import later
 from garra.core.secret import Secret
 from garra.core.value import frozen
 
@@ -126,7 +127,7 @@ def window_ms(asked: int | None, default: int, *, background: bool) -> int:
     return min(max(default if asked is None else asked, low), high)
 
 
-_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+_NAME = later(r"^[A-Za-z_][A-Za-z0-9_]*$")
 _LOADERS = ("LD_", "DYLD_", "PYTHON", "BASH_FUNC_", "GIT_CONFIG", "GARRA_", "OPENCLAW_", "npm_config_", "NPM_CONFIG_")
 _STEERING = frozenset(
     {
@@ -157,7 +158,7 @@ def check_environment(env: Mapping[str, str]) -> None:
         raise ToolFailed(f"env: {size} bytes, more than {MAX_ENVIRONMENT}")
 
 
-_ANSWERS: Final = re.compile(
+_ANSWERS: Final = later(
     r"""(?:^|[;&|(`{\n]|\s-\w{0,5}c\s{1,9}['"]?)\s{0,99}/(?:approve|deny)(?![\w./-])
       | \b(?:garra|openclaw|clawdbot)(?:\.mjs)?['"]?\s(?:[^;&|\n]{0,200}\s)?['"]?
         (?:approvals|exec-policy|(?:pairing|devices)['"]?\s{1,9}['"]?approve)\b""",

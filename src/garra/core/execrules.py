@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal, cast
 
 from garra.core.errors import UserError
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 Security = Literal["deny", "allowlist", "full"]
@@ -234,7 +235,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         raise ValueError(str(error)) from None
 
 
-_PIECE: Final = re.compile(r"\\.|\(\?<(?=[A-Za-z_])|--|[\[\]$&~|]", re.S)
+_PIECE: Final = later(r"\\.|\(\?<(?=[A-Za-z_])|--|[\[\]$&~|]", re.S)
 
 
 def _translated(pattern: str) -> str:

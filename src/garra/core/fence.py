@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import Literal
 
 from garra.core.containers import Bind, Container, Ground
+from garra.core.patterns import later
 from garra.core.value import frozen
 from garra.core.ways import CLOSED, Ways
 
@@ -16,7 +16,7 @@ Access = Literal["none", "ro", "rw"]
 Sharing = Literal["session", "agent", "shared"]
 OWN = frozenset({"local", "operator", "channel"})
 """Where a turn of the main session comes from that the owner, or somebody he talks as, has asked for himself."""
-_ODD = re.compile(r"[^a-z0-9._-]+")
+_ODD = later(r"[^a-z0-9._-]+")
 
 
 @frozen

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct, field
 
 from garra.core.errors import GarraError
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 PROTOCOL: Final = 4
@@ -131,8 +132,8 @@ Frame = Request | Stray | None
 
 _REQUEST: Final = msgspec.json.Decoder(Request)
 _ENCODER: Final = msgspec.json.Encoder()
-_AT: Final = re.compile(r"^(?P<what>.*?)(?: - at `(?P<key>key in )?\$(?P<path>[^`]*)`)?$", re.DOTALL)
-_STEP: Final = re.compile(r"\.([^.\[\]]+)|\[([^\]]*)\]")
+_AT: Final = later(r"^(?P<what>.*?)(?: - at `(?P<key>key in )?\$(?P<path>[^`]*)`)?$", re.DOTALL)
+_STEP: Final = later(r"\.([^.\[\]]+)|\[([^\]]*)\]")
 _KINDS: Final = {
     "str": "string",
     "int": "integer",

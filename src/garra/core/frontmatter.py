@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.S | re.M)
-_PAIR = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s:#'"{}\[\]-][^:#]*?|-?[\w.-]+)\s*:(?:\s+(.*)|$)""")
-_COMMENT = re.compile(r"\s+#.*$")
+from garra.core.patterns import later
+
+_HEAD = later(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.S | re.M)
+_PAIR = later(r"""("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s:#'"{}\[\]-][^:#]*?|-?[\w.-]+)\s*:(?:\s+(.*)|$)""")
+_COMMENT = later(r"\s+#.*$")
 _WORDS = {"true": True, "yes": True, "false": False, "no": False, "null": None, "~": None, "": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/"}
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.S)
+_ESCAPE = later(r"\\(u[0-9a-fA-F]{4}|.)", re.S)
 DEPTH = 40
 
 

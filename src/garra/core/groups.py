@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from garra.core import access, outside
+from garra.core.patterns import later
 from garra.core.policy import GROUPS, Layer
 from garra.core.value import frozen
 
@@ -197,7 +198,7 @@ def sender_key(rows: Iterable[str], place: Place) -> str | None:
     return next((key for key in (*wanted, ANY) if key in rows), None)
 
 
-_PHONE = re.compile(r"\+(\d{6,15})|(\d{6,15})@(?:s\.whatsapp\.net|c\.us)")
+_PHONE = later(r"\+(\d{6,15})|(\d{6,15})@(?:s\.whatsapp\.net|c\.us)")
 
 
 def _number(sender: str) -> str:
@@ -268,8 +269,8 @@ def bounded(lines: tuple[Line, ...], limit: int) -> tuple[Line, ...]:
     return tuple(line for at, line in enumerate(lines) if at not in gone)
 
 
-_MARKERS = re.compile(r"\[(?=\s*(?:chat messages since|current message|messages that came|replying to))", re.IGNORECASE)
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_MARKERS = later(r"\[(?=\s*(?:chat messages since|current message|messages that came|replying to))", re.IGNORECASE)
+_UNSEEN = later(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def label(name: str, handle: str, id_: str) -> str:

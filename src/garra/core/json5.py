@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from garra.core.dotted import Path
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 MAX_DEPTH = 200
@@ -56,14 +57,14 @@ class Item:
     comma: int | None
 
 
-_SPACE = re.compile(r"(?:[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.S)
-_STRING = re.compile(r"""(?s)"(?:[^"\\\n\r]|\\(?:\r\n|.))*"|'(?:[^'\\\n\r]|\\(?:\r\n|.))*'""")
-_NAME = re.compile(r"(?:[\w$\u200c\u200d]|\\u[0-9a-fA-F]{4})+")
-_WORD = re.compile(
+_SPACE = later(r"(?:[\s\ufeff]+|//[^\n\r\u2028\u2029]*|/\*.*?\*/)*", re.S)
+_STRING = later(r"""(?s)"(?:[^"\\\n\r]|\\(?:\r\n|.))*"|'(?:[^'\\\n\r]|\\(?:\r\n|.))*'""")
+_NAME = later(r"(?:[\w$\u200c\u200d]|\\u[0-9a-fA-F]{4})+")
+_WORD = later(
     r"(?:true|false|null|[+-]?(?:Infinity|NaN|0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))(?![\w$.])"
 )
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.S)
-_HALF = re.compile("[\ud800-\udfff]")
+_ESCAPE = later(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(\r\n|.))", re.S)
+_HALF = later("[\ud800-\udfff]")
 _NAMED = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 _NAMED |= dict.fromkeys(("\n", "\r", "\r\n", "\u2028", "\u2029"), "")
 

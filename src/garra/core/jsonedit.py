@@ -14,9 +14,10 @@ from garra.core import json5
 from garra.core.dotted import Path, show
 from garra.core.errors import UserError
 from garra.core.json5 import Node
+from garra.core.patterns import later
 
-_BARE = re.compile(r"[A-Za-z_$][\w$]*", re.A)
-_KEY = re.compile(r"""(?s)"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s:]+""")
+_BARE = later(r"[A-Za-z_$][\w$]*", re.A)
+_KEY = later(r"""(?s)"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s:]+""")
 _EMPTY = "{}\n"
 
 

@@ -22,6 +22,7 @@ from typing import Literal
 
 from garra.core.errors import UserError
 from garra.core.ids import AgentId, SessionId, SessionKey
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 Scope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
@@ -35,12 +36,12 @@ SESSION_ID = r"^[a-z0-9][a-z0-9._-]{0,127}\Z"
 LONGEST = 512
 """Characters of a session key at most."""
 
-_SESSION_ID = re.compile(SESSION_ID)
-_AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_UNSAFE = re.compile(r"[%\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_SUFFIX = re.compile(r":(?=(?:topic|thread):)", re.IGNORECASE)
-_THREAD = re.compile(r"(.+):(topic|thread):(.+)", re.DOTALL)
+_SESSION_ID = later(SESSION_ID)
+_AGENT_ID = later(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
+_CONTROL = later(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_UNSAFE = later(r"[%\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SUFFIX = later(r":(?=(?:topic|thread):)", re.IGNORECASE)
+_THREAD = later(r"(.+):(topic|thread):(.+)", re.DOTALL)
 _OWNERLESS = ("cron", "hook")
 _SINGLE = ("subagent", "acp", "dashboard", "cron", "hook")
 _PEERS = ("direct", "group", "channel")

@@ -17,6 +17,7 @@ import re
 from functools import cache
 from typing import Final
 
+from garra.core.patterns import later
 from garra.core.taint import Mark
 
 NAME: Final = "EXTERNAL_UNTRUSTED_CONTENT"
@@ -51,9 +52,9 @@ def _marker() -> re.Pattern[str]:
     )
 
 
-_UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_UNSEEN = later(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 """Control characters, changes of the writing's direction, and the tags in which words can be hidden from people."""
-_TOKENS = re.compile(
+_TOKENS = later(
     r"<(?=\|[A-Za-z0-9_]{1,40}\|>|\uff5c[^\uff5c<>\n]{1,40}\uff5c>|<SYS>>|</SYS>>|(?:start|end)_of_turn>"
     r"|/s>|bos>|eos>|pad>)"
     r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CALLS)\])"

@@ -11,6 +11,7 @@ import re
 
 from garra.core import reply
 from garra.core.markup import visible
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 _NAMES = r"tool_calls?|tool_use|tool_code|function_calls?|function|invoke|tool_result|tool_response|system-reminder"
@@ -22,8 +23,8 @@ _MARKS = (
     r"|</?(?:antml:)?(?:final|answer|" + _NAMES + r")>"
 )
 _TAGS = r"\[\[\s*(?P<tag>reply_to_current|reply_to\s*:\s*(?P<to>[^\]\n]{1,80})|audio_as_voice)\s*\]\]"
-_GATE = re.compile("|".join((_CODE, _CALL, _MARKS, _TAGS)), re.S | re.I)
-_HALF = re.compile(r"<\s*/?\s*(?:antml:)?(?:thi|tho|reas|tool_|func|invo)[a-z_:]{0,12}\s*\Z", re.I)
+_GATE = later("|".join((_CODE, _CALL, _MARKS, _TAGS)), re.S | re.I)
+_HALF = later(r"<\s*/?\s*(?:antml:)?(?:thi|tho|reas|tool_|func|invo)[a-z_:]{0,12}\s*\Z", re.I)
 _CALL_KEYS = frozenset({"name", "arguments", "parameters", "id", "type", "function", "tool", "input", "tool_calls"})
 
 

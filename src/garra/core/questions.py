@@ -6,12 +6,12 @@ here; an answer is no permission for anything.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Final, Literal
 
 from garra.core.errors import UserError
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 Status = Literal["pending", "answered", "cancelled", "expired"]
@@ -24,7 +24,7 @@ HEADER: Final = 12
 LONGEST: Final = 4_000
 """Characters of one answer."""
 
-_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
+_ID = later(r"[a-z][a-z0-9_]*\Z")
 
 
 @frozen

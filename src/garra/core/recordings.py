@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any, Final
+
+from garra.core.patterns import later
 
 MOST: Final = 50_000
 """Characters of a transcript that are kept where nobody says how many."""
@@ -39,7 +40,7 @@ _NAMED: Final = {
 _NOTHING: Final = frozenset({"context:", "###", "transcribe the audio."})
 """What models write for a recording without speech."""
 
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_UNSEEN = later(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 def ending(head: bytes, mime: str, name: str) -> str:

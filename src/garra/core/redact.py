@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from garra.core.dotted import Path
+from garra.core.patterns import later
 
 SENTINEL = "__OPENCLAW_REDACTED__"
 """What stands in a shown configuration where a secret is; the name is part of the wire protocol."""
@@ -14,7 +15,7 @@ SENTINEL = "__OPENCLAW_REDACTED__"
 SHORTEST = 6
 """Shorter texts are not searched for: they would blot out innocent words."""
 
-_SHAPES = re.compile(
+_SHAPES = later(
     r"\b(?:sk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|xox[abprse]-[\w-]{10,}"
     r"|xapp-[\w-]{10,}|AIza[\w-]{30,}|gsk_\w{20,}|glpat-[\w-]{16,}|hf_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{30,}"
     r"|AKIA[0-9A-Z]{16}|\d{6,12}:[A-Za-z0-9_-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
@@ -23,13 +24,13 @@ _SHAPES = re.compile(
     r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)",
     re.S,
 )
-_KEYS = re.compile(
+_KEYS = later(
     r"(?:token|password|passwd|passphrase|secret|api_?-?key|private_?-?key|access_?-?key|signing_?-?key|credentials?|authorization"
     r"|cookie|webhook_?url|service_?account)$",
     re.I,
 )
-_INNOCENT = re.compile(r"(?:max|min|reserve|keep|context|budget|total|input|output).*tokens?$|tokens$", re.I)
-_REFERENCE = re.compile(r"\$?\$\{[A-Z_][A-Z0-9_]*\}")
+_INNOCENT = later(r"(?:max|min|reserve|keep|context|budget|total|input|output).*tokens?$|tokens$", re.I)
+_REFERENCE = later(r"\$?\$\{[A-Z_][A-Z0-9_]*\}")
 
 
 def cleaner(known: Iterable[str]) -> Callable[[str], str]:

@@ -14,6 +14,7 @@ from itertools import groupby, pairwise
 from garra.core import html
 from garra.core.inline import Pair, Pen, same, write
 from garra.core.markup import Block, Document, Mark, Span, Unit, grid, size
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 RAW = 4
@@ -107,8 +108,8 @@ _TELEGRAM = Style(
     counted=Style(Pen({}, link=_label), quote=_plainly, deep=False),
 )
 
-_ANCHOR = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.S)
-_RICH = re.compile(r"</?(?:blockquote|tg-spoiler)>|(?<=<pre>)<code[^>]*>")
+_ANCHOR = later(r'<a href="([^"]*)">(.*?)</a>', re.S)
+_RICH = later(r"</?(?:blockquote|tg-spoiler)>|(?<=<pre>)<code[^>]*>")
 
 
 def basic(text: str) -> str:
@@ -117,8 +118,8 @@ def basic(text: str) -> str:
     return plain.replace("&quot;", '"')
 
 
-_LINE = re.compile(r"^([^\S\n]*\d*)(?=[#>+\-=.)])", re.M)
-_SIGNS = re.compile(r"[\\`*_~|\[\]<>&]")
+_LINE = later(r"^([^\S\n]*\d*)(?=[#>+\-=.)])", re.M)
+_SIGNS = later(r"[\\`*_~|\[\]<>&]")
 
 
 def escaped(text: str) -> str:
@@ -144,7 +145,7 @@ def _angled(url: str) -> str:
     return f"<{url}>"
 
 
-_HARD = re.compile(r"[<>\\\n]")
+_HARD = later(r"[<>\\\n]")
 
 
 def _percent(found: re.Match[str]) -> str:

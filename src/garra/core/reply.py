@@ -11,14 +11,15 @@ from collections.abc import Iterable
 from typing import Literal
 
 from garra.core.messages import Assistant, Part, Text, Thinking
+from garra.core.patterns import later
 from garra.core.value import frozen, replace
 
 SILENT = "NO_REPLY"
 HEARTBEAT_OK = "HEARTBEAT_OK"
 
-_TAG = re.compile(r"<\s*(/?)\s*(?:antml:)?(?:think(?:ing)?|thought|reasoning)\s*>", re.IGNORECASE)
-_OPEN = re.compile(r"(?:<\s{0,4}/?\s{0,4}[a-z:]{0,14}\s{0,4}|`+|~+|(?:\n[ \t]*)+)\Z", re.IGNORECASE)
-_MARK = re.compile(r"`+|~~~+|\n[ \t]*\n|<[^<>`~\n]{0,24}>")
+_TAG = later(r"<\s*(/?)\s*(?:antml:)?(?:think(?:ing)?|thought|reasoning)\s*>", re.IGNORECASE)
+_OPEN = later(r"(?:<\s{0,4}/?\s{0,4}[a-z:]{0,14}\s{0,4}|`+|~+|(?:\n[ \t]*)+)\Z", re.IGNORECASE)
+_MARK = later(r"`+|~~~+|\n[ \t]*\n|<[^<>`~\n]{0,24}>")
 
 
 @frozen
@@ -152,7 +153,7 @@ Answer = Reply | Silence | Nothing
 Quiet = Literal["never", "group", "heartbeat"]
 """Where a model may choose to say nothing: nowhere, by NO_REPLY, or by HEARTBEAT_OK."""
 
-_EDGE = re.compile(r"[\s*_`.!\"']+")
+_EDGE = later(r"[\s*_`.!\"']+")
 
 
 def answer(text: str, quiet: Quiet = "never", ack_chars: int = 300) -> Answer:

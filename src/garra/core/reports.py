@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -11,6 +10,7 @@ from garra.core import outside, reply
 from garra.core.clip import clip
 from garra.core.lineage import LABEL, Child
 from garra.core.messages import Assistant, Message, ToolResult, User
+from garra.core.patterns import later
 from garra.core.taint import Mark
 from garra.core.value import frozen
 
@@ -54,7 +54,7 @@ def _words(message: Assistant) -> str:
     return said.text if isinstance(said, reply.Reply) else ""
 
 
-_FIELD = re.compile(r"\{([a-z]+)\}")
+_FIELD = later(r"\{([a-z]+)\}")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

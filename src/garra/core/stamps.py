@@ -5,14 +5,14 @@ Stored text stays clean; the stamp is made from the stored time each time, so a 
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
 from garra.core.messages import Text, User
+from garra.core.patterns import later
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_STAMPED = re.compile(r"\s*\[[^\]\n]{0,80}\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}[^\]\n]{0,40}\]")
+_STAMPED = later(r"\s*\[[^\]\n]{0,80}\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}[^\]\n]{0,40}\]")
 
 
 def moment(at_ms: int, zone: tzinfo = UTC) -> str:

@@ -6,10 +6,10 @@ What is deferred stays callable under the very policy it has; only its descripti
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 SEARCH, DESCRIBE, CALL = "tool_search", "tool_describe", "tool_call"
@@ -75,8 +75,8 @@ def listed(names: Iterable[str]) -> str:
     return text
 
 
-_WORD = re.compile(r"[^\W_]+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = later(r"[^\W_]+")
+_CAMEL = later(r"(?<=[a-z0-9])(?=[A-Z])")
 _ENDINGS = ("ations", "ation", "ions", "ion", "ings", "ing", "ies", "ers", "ed", "es", "er", "s", "y", "e")
 _MEANT: Mapping[str, tuple[str, ...]] = {
     "price": ("web", "search"), "weather": ("web", "search"), "news": ("web", "search"), "internet": ("web",),

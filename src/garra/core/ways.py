@@ -6,12 +6,13 @@ import re
 from ipaddress import ip_address
 from typing import Literal
 
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 WEB = (80, 443)
 """The ports that a name without one stands for."""
 LONGEST = 253
-_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\Z")
+_NAME = later(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\Z")
 HOUR_MS = 3_600_000
 
 

@@ -11,7 +11,6 @@ import json
 import logging
 import os
 import queue
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterable
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from garra.core.characters import escaped
+from garra.core.patterns import later
 from garra.core.redact import cleaner
 from garra.core.value import frozen
 from garra.io.files import atomic
@@ -28,7 +28,7 @@ LEVELS = {"silent": 100, "fatal": 50, "error": 40, "warn": 30, "warning": 30, "i
 NAMES = {50: "fatal", 40: "error", 30: "warn", 20: "info", 10: "debug", 5: "trace"}
 LARGEST_LINE = 16_384
 LARGEST_TAIL = 1 << 20
-_FILE = re.compile(r"garra-(\d{4}-\d{2}-\d{2})(?:\.\d+)?\.log")
+_FILE = later(r"garra-(\d{4}-\d{2}-\d{2})(?:\.\d+)?\.log")
 
 
 class Places(Protocol):

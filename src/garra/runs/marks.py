@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import weakref
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 from garra.config.sections import Config
 from garra.core import outside, taint
 from garra.core.messages import Assistant, Message, ToolResult, User
+from garra.core.patterns import later
 from garra.core.taint import CLEAN, ROW, Marks
 from garra.core.value import frozen, replace
 from garra.domains.exec.supervisor import Commands
@@ -99,7 +99,7 @@ def _spoken(message: Assistant) -> tuple[str, ...]:
     return (message.text, *(str(dict(call.arguments)) for call in message.calls))
 
 
-_MORE: Final = re.compile(r"[A-Za-z0-9_~%+=&?/:@-]|[.,;!](?=[A-Za-z0-9])")
+_MORE: Final = later(r"[A-Za-z0-9_~%+=&?/:@-]|[.,;!](?=[A-Za-z0-9])")
 """What goes on with an address rather than ends it."""
 
 

@@ -6,7 +6,6 @@ plugin whose code is broken is still listed, and its settings are still checked.
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import field
@@ -15,6 +14,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from garra.core.errors import UserError
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 API = 1
@@ -23,10 +23,10 @@ API = 1
 Kind = Literal["channel", "api", "provider", "tool", "memory", "context", "sandbox", "leaf", "hooks", "plugin"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FILES = ("manifest.toml", "openclaw.plugin.json")
-_ID = re.compile(r"^[a-z0-9][a-z0-9._-]{0,63}$")
-_EXTRA = re.compile(r"^[a-z0-9][a-z0-9-]{0,63}$")
-_COMMAND = re.compile(r"^[a-z][a-z0-9-]{0,39}$")
-_MODULE = re.compile(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+_ID = later(r"^[a-z0-9][a-z0-9._-]{0,63}$")
+_EXTRA = later(r"^[a-z0-9][a-z0-9-]{0,63}$")
+_COMMAND = later(r"^[a-z][a-z0-9-]{0,39}$")
+_MODULE = later(r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
 
 
 class ManifestInvalid(UserError):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Final
 
 from garra.core import questions
 from garra.core.errors import GarraError
+from garra.core.patterns import later
 from garra.core.questions import Record
 from garra.domains.questions.register import Questions
 from garra.turns.ask import Spoken
 
-_BUTTON: Final = re.compile(r"/answer\s+(\S{1,64})\s+(\d)\s*\Z")
+_BUTTON: Final = later(r"/answer\s+(\S{1,64})\s+(\d)\s*\Z")
 
 
 async def taken(register: Questions | None, spoken: Spoken) -> Spoken | None:

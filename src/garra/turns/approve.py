@@ -8,6 +8,7 @@ from typing import Final
 
 from garra.core.approvals import Approval, Choice, said, short, shown
 from garra.core.errors import NotFound, UserError
+from garra.core.patterns import later
 from garra.core.value import frozen
 from garra.domains.exec.approvals import Approvals, Verdict
 from garra.sdk.channel import Address
@@ -40,7 +41,7 @@ class Asked:
     reason: str = ""
 
 
-_NAME = re.compile(r"(?:exec:|plugin:)?([0-9a-f][0-9a-f-]{2,35})", re.IGNORECASE)
+_NAME = later(r"(?:exec:|plugin:)?([0-9a-f][0-9a-f-]{2,35})", re.IGNORECASE)
 
 
 def parse(words: str, *, deny: bool) -> Asked:

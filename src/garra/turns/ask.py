@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -14,6 +13,7 @@ from garra.core.access import Admitted
 from garra.core.groups import Line, Place
 from garra.core.ids import RunId
 from garra.core.messages import Image
+from garra.core.patterns import later
 from garra.core.routing import Route
 from garra.core.taint import Mark
 from garra.core.value import frozen
@@ -107,7 +107,7 @@ def _direct(each: Spoken) -> tuple[str, ...]:
     return tuple(part for part in (note, words, *each.notes) if part)
 
 
-_TIME = re.compile(r"\s*\[[^\]\n]{0,80}\d{4}-\d{2}-\d{2}")
+_TIME = later(r"\s*\[[^\]\n]{0,80}\d{4}-\d{2}-\d{2}")
 """Words that would pass for the time that stands in front of a message."""
 
 

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from garra.core.access import Admitted
 from garra.core.groups import CommandLevel
+from garra.core.patterns import later
 from garra.core.value import frozen
 
 Level = Literal["talk", "session", "owner"]
@@ -65,7 +66,7 @@ COMMANDS: Final = (
 )  # fmt: skip
 
 _NAMED: Final = {name: command for command in COMMANDS for name in (command.name, *command.aliases)}
-_SLASH = re.compile(r"/([a-z][a-z0-9_-]{0,31})(@[\w.]{1,64})?(?:[:\s]\s*|\Z)", re.IGNORECASE)
+_SLASH = later(r"/([a-z][a-z0-9_-]{0,31})(@[\w.]{1,64})?(?:[:\s]\s*|\Z)", re.IGNORECASE)
 
 
 @frozen

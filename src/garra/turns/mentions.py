@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from garra.config.sections import Config
+from garra.core.patterns import later
 
 LOOKED: Final = 4_000
 """Characters of a message in which names are looked for."""
 
-_NESTED = re.compile(r"\([^)]*[*+}][^)]*\)\s*[*+{]")
+_NESTED = later(r"\([^)]*[*+}][^)]*\)\s*[*+{]")
 """A repetition of what repeats: it may take for ever."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from garra.config.sections import Config
 from garra.core import lanes
 from garra.core.errors import UserError
+from garra.core.patterns import later
 from garra.domains.sessions.session import Session
 
 MODES: Final[Mapping[str, lanes.Mode]] = {
@@ -29,7 +30,7 @@ LONG: Final = 3_500
 LONG_MS: Final = 1_500
 
 _UNITS: Final = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s*(ms|s|m|h|d)?\Z", re.IGNORECASE)
+_SPAN = later(r"(\d{1,9}(?:\.\d{1,3})?)\s*(ms|s|m|h|d)?\Z", re.IGNORECASE)
 
 
 def settings(config: Config, channel: str, session: Session | None) -> lanes.Settings:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from garra.core.errors import NotFound
+from garra.core.patterns import later
 from garra.core.spool import Split, Unload
 from garra.core.value import frozen
 from garra.domains.delivery.draft import Draft, Form, OutboxRow
@@ -31,8 +32,8 @@ YOUNG_S: Final = 3600.0
 
 BUFFER: Final = 256 << 10
 
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]+')
-_CHANNEL = re.compile(r"[^A-Za-z0-9._-]+")
+_FORBIDDEN = later(r'[\x00-\x1f\x7f/\\:*?"<>|\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]+')
+_CHANNEL = later(r"[^A-Za-z0-9._-]+")
 
 Link = Callable[[File], str | None]
 """Where a file that is too large to be sent can be had instead; None where it cannot."""

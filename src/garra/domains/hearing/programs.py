@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -12,13 +11,14 @@ from typing import Final, Protocol
 
 from garra.config.sections.media import AudioMedia, MediaModel
 from garra.core.errors import Unavailable
+from garra.core.patterns import later
 from garra.domains.hearing.ask import Fault, Recording
 from garra.io.process.door import Finished, Limits, Start
 
 LARGEST: Final = 5 << 20
 """Bytes of its output that are read."""
 
-_HOLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_HOLE = later(r"\{\{\s*(\w+)\s*\}\}")
 
 
 class Programs(Protocol):

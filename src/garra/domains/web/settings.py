@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from typing import Any, Final
@@ -10,13 +9,14 @@ from typing import Any, Final
 from garra.config.sections import Config
 from garra.config.sections.web import SsrfPolicy
 from garra.core.hosts import Hosts
+from garra.core.patterns import later
 from garra.core.policy import Layer
 from garra.core.secret import Secret
 from garra.core.value import frozen, replace
 from garra.sdk.searcher import Searcher, parse
 from garra.sdk.web import Fetching, Searching
 
-_NAME = re.compile(r"^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$")
+_NAME = later(r"^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$")
 _RESERVED: Final = frozenset(
     {"accept", "accept-language", "accept-encoding", "user-agent", "host", "connection", "content-length",
      "transfer-encoding", "upgrade", "te", "trailer", "keep-alive", "proxy-authorization", "expect"}

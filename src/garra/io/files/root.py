@@ -18,11 +18,12 @@ from contextlib import contextmanager, suppress
 from typing import Literal
 
 from garra.core.errors import ToolFailed
+from garra.core.patterns import later
 from garra.sdk.ports import Found
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 LEAF = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://|^file:", re.I)
+_SCHEME = later(r"^[A-Za-z][A-Za-z0-9+.-]*://|^file:", re.I)
 _WORDS = {
     errno.ENOENT: "there is no such file or folder",
     errno.ELOOP: "a part of it is a symbolic link, which is not followed",

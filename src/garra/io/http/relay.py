@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import socket
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from garra.core.chunked import Chunked, passed
 from garra.core.errors import Unavailable
+from garra.core.patterns import later
 from garra.core.value import frozen
 from garra.sdk.ports import Dial, Spawn, Stream
 
@@ -23,7 +23,7 @@ HEAD_S, CONNECT_S, IDLE_S = 30.0, 20.0, 600.0
 MOST = 64
 """Connections of one command at once."""
 _PROXYS_OWN = frozenset({b"proxy-connection", b"proxy-authorization", b"connection", b"keep-alive"})
-_BARE_END = re.compile(rb"\r(?!\n)|(?<!\r)\n")
+_BARE_END = later(rb"\r(?!\n)|(?<!\r)\n")
 """An end of a line that some servers take for one and we do not: behind it a header could hide."""
 
 
