@@ -49,7 +49,8 @@ from garra.gateway import serve as port
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
-from garra.gateway.methods import chat, context, pairing, questions, status
+from garra.gateway.methods import chat, pairing, questions, status
+from garra.gateway.methods.tools_why import paired
 from garra.gateway.opening import Opening
 from garra.gateway.server import Gateway
 from garra.io import heap, lock, passing
@@ -185,7 +186,7 @@ class _Resident:
             host.more |= {"shares": channels.shares, "handles": channels.handles}
             host.more[WEBCHAT] = channels.webchat
             host.more[kin.WHERE] = house.subagents
-            host.more[context.WHERE] = weighing.made(house)
+            host.more[weighing.WHERE] = weighing.asked(house, lambda *where: paired(host)(*where))
             host.more[work.LEDGER] = house.purse.ledger
             self._watch(house, host, channels)
             await channels.start()

@@ -4,49 +4,36 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from garra.app.house import House, embedded
 from garra.config.paths import Paths
+from garra.core.access import NOBODY
 from garra.core.ids import SessionKey
 from garra.core.keys import canonical
-from garra.domains.sessions.session import Session
-from garra.domains.tools.pipeline import Scope
+from garra.gateway.weighing import WHERE as WHERE
 from garra.io.env import Environment
 from garra.runs import explain
-from garra.runs.explain import Asked
-
-if TYPE_CHECKING:
-    from garra.runs.explain import Paired
-
-Weigh = Callable[[Session, Scope], Awaitable[dict[str, Any]]]
+from garra.runs.explain import Asked, Paired
 
 
-def made(house: House) -> Weigh:
-    """What weighs conversations; its code is loaded when somebody asks."""
+def asked(house: House, paired: Paired = lambda *_: NOBODY) -> Callable[..., Awaitable[Mapping[str, Any]]]:
+    """What weighs a conversation, by its key and, where it is not the owner's, who writes there (an id).
 
-    async def weigh(session: Session, scope: Scope) -> dict[str, Any]:
+    Its code is loaded when somebody asks.
+    """
+
+    async def context(key: SessionKey, sender: str = "") -> Mapping[str, Any]:
         weighing = importlib.import_module("garra.runs.weighing")
-        found: dict[str, Any] = await weighing.weighed(house.assembler, session, scope)
-        return found
-
-    return weigh
-
-
-def asked(house: House, paired: Paired) -> Callable[[SessionKey], Awaitable[Mapping[str, Any]]]:
-    """The same for a chat's own conversation."""
-    weigh = made(house)
-
-    async def context(key: SessionKey) -> Mapping[str, Any]:
         session = await house.sessions.need(key)
-        return await weigh(session, explain.scope_of(Asked(key), session, house.live.config, paired))
+        scope = explain.scope_of(Asked(key, sender), session, house.live.config, paired)
+        found: Mapping[str, Any] = await weighing.weighed(house.assembler, session, scope)
+        return found
 
     return context
 
 
-async def answer(paths: Paths, env: Environment, key: str, agent: str) -> dict[str, Any]:
+async def answer(paths: Paths, env: Environment, key: str, agent: str) -> Mapping[str, Any]:
     """What the gateway would answer to `sessions.context`. Raises UserError as it does."""
     async with embedded(paths, env, tell=lambda _: None) as house:
-        config = house.live.config
-        session = await house.sessions.need(canonical(key, agent, config.session.main_key))
-        return await made(house)(session, explain.scope_of(Asked(session.key), session, config))
+        return await asked(house)(canonical(key, agent, house.live.config.session.main_key))

@@ -17,7 +17,7 @@ from garra.gateway.approvals import WHERE, register
 from garra.gateway.compacting import summed
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, APPROVALS, PAIRING, Caller
-from garra.gateway.methods.context import report
+from garra.gateway.weighing import report
 from garra.runs import chore
 from garra.runs.compaction import Outcome
 from garra.runs.renewal import wants_digest
