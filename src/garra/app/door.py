@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from garra.core import access, strangers
 from garra.core.access import Facts
 from garra.core.errors import GarraError
+from garra.core.value import record
 from garra.domains.access.allowlist import Accounts
 from garra.domains.access.pairing import Pairing
 from garra.domains.delivery.accounts import LinkKey, Setup
@@ -24,7 +25,7 @@ TELL_S = 60.0
 """How long what was left out is counted before it is told in one line."""
 
 
-@dataclass(slots=True)
+@record
 class Door:
     """`bot` tells who an account is on its platform. An event that is left out is confirmed like any other."""
 

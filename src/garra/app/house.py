@@ -8,7 +8,6 @@ import sys
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
 from garra.core.errors import Conflict, UserError
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.domains.context import prompt
 from garra.domains.context.held import Held
 from garra.domains.exec.approvals import Approvals
@@ -82,7 +81,7 @@ class Options:
     shared: bool = False
 
 
-@dataclass(slots=True)
+@record
 class _Calls:
     """A session's door to the gateway's methods; shut where no gateway runs."""
 
@@ -103,7 +102,7 @@ async def _find(paths: Paths, env: Environment, stack: AsyncExitStack) -> Found:
     return Found(live, db, spawn)
 
 
-@dataclass(slots=True)
+@record
 class House:
     """Everything one process owns."""
 

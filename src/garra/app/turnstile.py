@@ -6,13 +6,13 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from garra.core.errors import Conflict
 from garra.core.events import RunEnded, RunEvent
 from garra.core.ids import SessionKey
+from garra.core.value import record
 from garra.io import lock
 from garra.sdk.ports import Clock, Spawn
 
@@ -28,7 +28,7 @@ class Sessions(Protocol):
     async def flush(self) -> None: ...
 
 
-@dataclass(slots=True)
+@record
 class _Held:
     lock: lock.Lock
     turns: int = 1

@@ -7,11 +7,12 @@ that it must read again. Nothing is ever sent twice. An event without a row in `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from garra.core import frames
 from garra.core.scopes import ADMIN, APPROVALS, PAIRING, READ, reaches
+from garra.core.value import record
 from garra.gateway.method import Link, Scope
 from garra.gateway.peers import Peer
 
@@ -75,7 +76,7 @@ EMITTED: Final = (
 Counted = Literal["presence", "health"]
 
 
-@dataclass(slots=True)
+@record
 class Versions:
     """How often presence and health changed; they only grow."""
 
@@ -83,7 +84,7 @@ class Versions:
     health: int = 1
 
 
-@dataclass(slots=True)
+@record
 class Hub:
     """All open connections, and events to them. As `gateway.parts.Broadcast`."""
 

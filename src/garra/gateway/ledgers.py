@@ -16,6 +16,7 @@ from typing import Any
 
 from garra.core.errors import Conflict
 from garra.core.messages import Message, User
+from garra.core.value import record
 
 LIFE_S = 300.0
 LIMIT = 1000
@@ -34,7 +35,7 @@ def user_key(run_id: str) -> str:
     return f"{run_id}:user"
 
 
-@dataclass(slots=True)
+@record
 class Claim:
     """One key in use. `done` is when its work ended (monotonic seconds), `answer` what was answered then; `over` is set
     when there is an answer, or never will be.

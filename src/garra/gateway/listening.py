@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 from garra.core.errors import FailureKind
 from garra.core.events import MessageStarted, MessageUpdated, RunEnded, RunEvent, TextDelta
 from garra.core.messages import Assistant
+from garra.core.value import record
 from garra.gateway.host import Host
 from garra.gateway.openai import Ask, start
 from garra.runs.run import Run
 
 
-@dataclass(slots=True)
+@record
 class Heard:
     """A run that is listened to."""
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from garra.config.sections import Config
 from garra.core.errors import NotFound
 from garra.core.keys import Key, parse
 from garra.core.thinking import levels as core_levels
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.domains.sessions.session import Session
 from garra.gateway.parts import ModelTable
 from garra.runs.run import Run
@@ -85,7 +85,7 @@ class _Drawn:
     row: Mapping[str, Any]
 
 
-@dataclass(slots=True)
+@record
 class Drawings:
     """What was drawn for earlier rows; kept from one request to the next."""
 

@@ -12,7 +12,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,7 +20,7 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from garra.core.errors import UserError
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.gateway.door import Door
 from garra.gateway.front import Front
 from garra.gateway.origin import Barred, approach
@@ -57,7 +57,7 @@ class Timed:
     ms: float
 
 
-@dataclass(slots=True)
+@record
 class Trace:
     """The steps of a start and how long each took. `names` are what may be told, in order."""
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +13,7 @@ import msgspec
 from garra.config.load import Snapshot
 from garra.core.errors import Conflict, GarraError
 from garra.core.events import RunEnded, RunEvent
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.gateway.host import Host
 from garra.io.store.shelf import Shelf
 from garra.runs.errand import Errand
@@ -41,7 +40,7 @@ class Change:
     hold_s: float
 
 
-@dataclass(slots=True)
+@record
 class Trials:
     """At most one change waits or is on trial; `shelf` keeps it over a restart."""
 

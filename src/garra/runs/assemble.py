@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from garra.core.messages import Message, ToolCall, ToolResult
 from garra.core.pruning import Report
 from garra.core.reply import Quiet
 from garra.core.skills import Listed, World
-from garra.core.value import frozen, replace
+from garra.core.value import frozen, record, replace
 from garra.domains.context import prompt, stamps
 from garra.domains.context.held import Held
 from garra.domains.context.workspace import Workspace
@@ -90,7 +90,7 @@ class Parts:
     begun: Held = field(default_factory=Held)
 
 
-@dataclass(slots=True)
+@record
 class _Place:
     """One agent's folder and what is read from it."""
 
@@ -113,7 +113,7 @@ class Ground:
     changed: tuple[str, ...]
 
 
-@dataclass(slots=True)
+@record
 class Assembler:
     """Makes the setup of each run."""
 

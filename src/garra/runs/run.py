@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from garra.agent.cancel import Cancel
@@ -16,7 +16,7 @@ from garra.core.groups import Place
 from garra.core.ids import AgentId, RunId, SessionId, SessionKey
 from garra.core.messages import Assistant, Image, Text, Usage, User
 from garra.core.taint import Mark
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.sdk.channel import Address
 from garra.sdk.model import Level
 from garra.sdk.tool import Origin
@@ -66,7 +66,7 @@ class Turn:
     chore: str = ""
 
 
-@dataclass(slots=True)
+@record
 class Trace:
     """What a run's report tells beside its words."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from garra.core.errors import Failure, FailureKind, RunFailed
 from garra.core.events import CallDelta, Done, Failed, StreamEvent, TextDelta, ThinkingDelta
 from garra.core.messages import Assistant, Part, Stop, Text, Thinking, ToolCall, Usage
-from garra.core.value import frozen, replace
+from garra.core.value import frozen, record, replace
 from garra.sdk.model import Model
 from garra.sdk.ports import Clock, Spawn, Task
 
@@ -19,7 +19,7 @@ UNPARSED = "__unparsed__"
 """The one argument of a call whose arguments were no JSON object; its value is what the model wrote."""
 
 
-@dataclass(slots=True)
+@record
 class _Piece:
     """One growing part: `made` turns the joined words into it."""
 

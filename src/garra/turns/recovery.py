@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from garra.core import reply
 from garra.core.ids import SessionKey
 from garra.core.messages import Assistant, Message, ToolResult, User
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.turns.answers import words
 
 
@@ -33,7 +33,7 @@ class Found:
         return not self.asked or event_id in self.asked
 
 
-@dataclass(slots=True)
+@record
 class _Reading:
     """How the runs stand, read from the first message to the last."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, Protocol
 
 from garra.core import taint, thinking
@@ -16,7 +16,7 @@ from garra.core.errors import GarraError
 from garra.core.events import ModelChosen, RunEnded, RunEvent, ToolStarted
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.keys import agent_of
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.delivery.book import Passed
 from garra.domains.delivery.inbox import InboxRow
@@ -61,7 +61,7 @@ class Ports:
     warn: Callable[[str], object]
 
 
-@dataclass(slots=True)
+@record
 class _Going:
     """A run and the messages it answers. `passed` are stations that are not written yet: most runs end before that."""
 

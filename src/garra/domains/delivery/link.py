@@ -11,11 +11,10 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from garra.core.errors import GarraError
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.domains.delivery.accounts import LinkKey, Setup
 from garra.domains.delivery.taking import Taking
 from garra.sdk.channel import Channel, Identity, LinkLost, LinkRefused, Receive
@@ -79,7 +78,7 @@ class LinkStatus:
     note: str = ""
 
 
-@dataclass(slots=True)
+@record
 class _Run:
     """One run of the channel, and what became of it. It is the channel's `Pulse`; late words of an ended run are
     not heard."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final
 
 from garra.core.characters import plain
 from garra.core.messages import Usage
 from garra.core.spending import Account, Payer, Scope, Used, used
-from garra.core.value import frozen
+from garra.core.value import frozen, record
 from garra.io.store.db import Connection, Database
 from garra.io.store.shelf import Shelf
 from garra.sdk.ports import Clock
@@ -86,7 +86,7 @@ class Sum:
         )  # fmt: skip
 
 
-@dataclass(slots=True)
+@record
 class _Count:
     """How much of an account is used, and when that was last read."""
 
