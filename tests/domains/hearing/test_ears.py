@@ -247,6 +247,9 @@ def test_those_with_a_key_are_asked_in_the_originals_order() -> None:
     assert Listening(listening.names, env, "mistral/mistral-large-latest").ready()[0] == "mistral"
     assert Listening(listening.names, {}).ready() == ("mine",)
     assert listening.listener("groq").url == "https://api.groq.com/openai/v1/audio/transcriptions"
+    kept = Listening(listening.names, {}, kept=lambda provider: SECRET if provider == "groq" else "")
+    assert kept.ready() == ("mine", "groq")
+    assert kept.listener("groq").secret == SECRET
     long = Listening(listening.names, {"GROQ_API_KEY": SECRET})
     assert SECRET not in repr(long.listener("groq"))
 

@@ -289,6 +289,7 @@ async def test_a_login_made_meanwhile_is_found_before_a_call_fails_for_want_of_o
     await at.clock.advance(1)
     assert await at.ids() == ["openai:late"]
     assert at.profiles.has("openai")
+    assert (at.profiles.key("openai"), at.profiles.key("groq")) == ("sk-late", "")
 
 
 async def test_a_key_that_stands_elsewhere(at: Stand, tmp_path: Path) -> None:

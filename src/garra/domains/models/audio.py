@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import field
 
@@ -29,11 +29,14 @@ class Listener:
 
 @frozen
 class Listening:
-    """The providers in force, seen as listeners. `primary` names the model that answers by default."""
+    """The providers in force, seen as listeners. `primary` names the model that answers by default; `kept` gives the
+    key that is kept for a provider, empty where there is none.
+    """
 
     names: Names
     env: Mapping[str, str]
     primary: str = ""
+    kept: Callable[[str], str] = lambda _: ""
 
     def ready(self) -> tuple[str, ...]:
         """Those that could be asked now: the provider that answers anyway, the owner's own, the box's in its order."""
@@ -51,7 +54,7 @@ class Listening:
         chosen = model or _audio(entry).model
         if not base or not chosen or (entry.provider.audio is None and not entry.provider.family.startswith("openai")):
             raise NotFound("it turns nothing into words here: name its model, or set models.providers.ID.audio")
-        secret = keys.found(entry, self.env) or ""
+        secret = self.kept(entry.provider.id) or keys.found(entry, self.env) or ""
         headers = {name.lower(): value for name, value in {**entry.provider.headers, **keys.headers(entry)}.items()}
         if secret:
             headers = {"authorization": f"Bearer {secret}"} | headers
@@ -61,7 +64,7 @@ class Listening:
         provider = entry.provider
         meant = provider.auth == "key" or entry.configured
         known = provider.audio is not None and bool(provider.audio.model and provider.base_url)
-        return known and meant and keys.has(entry, self.env)
+        return known and meant and (bool(self.kept(provider.id)) or keys.has(entry, self.env))
 
     def _answers(self) -> str:
         """The provider of the model that answers; empty where none is chosen."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +18,9 @@ from garra.core import cooldowns, profiles
 from garra.core.cooldowns import Fault, Health, Rest, Rules
 from garra.core.errors import Failure, FailureKind, GarraError, RunFailed
 from garra.core.profiles import Profile
-from garra.core.secret import Secret
 from garra.core.value import frozen, record
-from garra.domains.models import keys
 from garra.domains.models.catalog import Entry
+from garra.domains.models.given import bypassed, implicit
 from garra.domains.models.logins import Kept, Logins
 from garra.sdk.ports import Clock, Spawn
 
@@ -145,6 +144,13 @@ class Profiles:
         """Whether a login for it is kept, as far as is known without waiting."""
         now = self._clock.now_ms()
         return any(each.provider == provider and not profiles.unfit(each, now) for each in self._kept.profiles.values())
+
+    def key(self, provider: str) -> str:
+        """A key or token that is kept for a provider, as far as is known without waiting; empty where none is."""
+        now = self._clock.now_ms()
+        fit = (each for each in self._kept.profiles.values() if each.provider == provider and each.kind != "oauth")
+        found = next((each for each in fit if each.agent in SHARED and not profiles.unfit(each, now)), None)
+        return found.secret.reveal() if found is not None else ""
 
     async def read(self) -> Kept:
         """Read what is kept. A store that cannot be read has nothing."""
@@ -354,22 +360,6 @@ WORDS: Final = {
     FailureKind.AUTH: "the key was refused; check it, and try again later",
 }
 """What is said while a provider is not asked."""
-
-
-def implicit(entry: Entry, env: Mapping[str, str]) -> tuple[Profile, ...]:
-    """The logins that configuration and environment give. Raises RunFailed where one is needed and none is there."""
-    provider = entry.provider.id
-    several = keys.several(entry, env)
-    if not several:
-        return (Profile("", provider, "api_key"),)
-    where = "config" if entry.key is not None else "env"
-    ids: Iterable[str] = (f"{provider}:{where}{number or ''}" for number in (0, *range(2, len(several) + 1)))
-    return tuple(Profile(id_, provider, "api_key", Secret(text)) for id_, text in zip(ids, several, strict=False))
-
-
-def bypassed(entry: Entry) -> bool:
-    """Whether a provider hands calls on to many others, so that one's fault says nothing of the rest."""
-    return entry.provider.aggregator
 
 
 def _key(profile: Profile) -> tuple[str, str, int]:
