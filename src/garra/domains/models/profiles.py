@@ -20,7 +20,8 @@ from garra.core.errors import Failure, FailureKind, GarraError, RunFailed
 from garra.core.profiles import Profile
 from garra.core.value import frozen, record
 from garra.domains.models.catalog import Entry
-from garra.domains.models.given import bypassed, implicit
+from garra.domains.models.given import bypassed
+from garra.domains.models.given import implicit as implicit  # who asks for logins asks here
 from garra.domains.models.logins import Kept, Logins
 from garra.sdk.ports import Clock, Spawn
 
