@@ -213,7 +213,10 @@ async def test_one_that_fails_says_nothing_more_and_the_turn_goes_on(transcript:
 
 def test_an_engine_is_told_whose_conversation_it_is() -> None:
     assert (chat_of(run()).kind, chat_of(run()).owner) == ("direct", "")
-    guest = chat_of(run(place=Place("telegram", "main", "-500", "7")))
-    assert (guest.kind, guest.place, guest.owner) == ("group", "-500", "telegram:main:7")
+    group = chat_of(run(place=Place("telegram", "main", "-500", "7", owner=True)))
+    assert (group.kind, group.place, group.owner) == ("group", "-500", "key:agent:main:main")
+    guest = chat_of(run(place=Place("telegram", "main", "", "7", group=False)))
+    assert (guest.kind, guest.place, guest.owner) == ("direct", "7", "telegram:main:7")
     mine = chat_of(run(place=Place("telegram", "main", "", "7", group=False, owner=True)))
     assert (mine.kind, mine.place, mine.owner) == ("direct", "7", "")
+    assert chat_of(run(origin="subagent")).owner == "key:agent:main:main"

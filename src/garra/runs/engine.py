@@ -32,14 +32,18 @@ async def opened(seat: Seat, run: Run, transcript: Transcript, *, model: Model, 
 
 
 def chat_of(run: Run) -> Chat:
-    """The conversation of a run, as an engine is told of it."""
-    place = run.turn.place
+    """The conversation of a run, as an engine is told of it. The owner's memory is for his own turns, where nobody else
+    reads along.
+    """
+    place, alone = run.turn.place, f"key:{run.session_key}"
     if place is None:
         kind = "explicit" if ":explicit:" in run.session_key else "direct"
-        return Chat(run.session_key, run.session_id, run.agent_id, kind)
+        owner = "" if run.turn.origin in ("local", "operator") else alone
+        return Chat(run.session_key, run.session_id, run.agent_id, kind, "", owner)
+    if place.group:
+        return Chat(run.session_key, run.session_id, run.agent_id, "group", place.chat, alone)
     who = "" if place.owner else f"{place.channel}:{place.account}:{place.sender}"
-    kind = "group" if place.group else "direct"
-    return Chat(run.session_key, run.session_id, run.agent_id, kind, place.chat or place.sender, who)
+    return Chat(run.session_key, run.session_id, run.agent_id, "direct", place.chat or place.sender, who)
 
 
 class Assembly:

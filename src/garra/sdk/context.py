@@ -31,8 +31,8 @@ from garra.core.value import frozen
 @frozen
 class Chat:
     """Which conversation it is. `kind` is `direct`, `group` or `explicit` (a client's own key); `place` is the chat's
-    id on its platform, empty where there is none. `owner` is whose words it holds: empty for the owner himself, else
-    `channel:account:sender`; memory of anybody else is not for this conversation.
+    id on its platform, empty where there is none. `owner` is whose memory it may be told of: empty for the owner's own,
+    `channel:account:sender` for one person's, `key:SESSION` for what was said in this conversation alone.
     """
 
     key: SessionKey
