@@ -115,6 +115,13 @@ async def test_a_conversation_stays_with_its_login_also_after_a_restart(at: Stan
     assert [each.id for each in line.profiles] == ["openai:b", "openai:a"]
 
 
+async def test_conversations_that_begin_together_take_different_logins(at: Stand) -> None:
+    await keys(at, "a", "b", "c")
+    lines = [await at.profiles.line(at.asked(session=str(number))) for number in range(9)]
+    taken = [line.profiles[0].id for line in lines]
+    assert {id_: taken.count(f"openai:{id_}") for id_ in "abc"} == {"a": 3, "b": 3, "c": 3}
+
+
 async def test_a_pin_moves_when_its_login_rests(at: Stand) -> None:
     await keys(at, "a", "b")
     asked = at.asked(session="s")

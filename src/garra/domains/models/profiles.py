@@ -107,6 +107,7 @@ class Profiles:
         self._reading = False
         self._health: dict[tuple[str, str, int], Health] = {}
         self._pins = _Pins()
+        self._last = 0
         self._probed: dict[str, int] = {}
         self._probing: dict[str, asyncio.Event] = {}
 
@@ -123,7 +124,14 @@ class Profiles:
             chosen = self._awake(asked, line, now)
         if chosen is None:
             raise RunFailed(self._resting(asked, line, now))
+        if chosen.pins:
+            self._taken(chosen.profiles[0], now)
         return chosen
+
+    def _taken(self, profile: Profile, now: int) -> None:
+        """It counts as used from now on, so that whoever comes before it has answered takes another."""
+        self._last = max(self._last + 1, now)
+        self._health[_key(profile)] = replace(self._of(profile), used_ms=self._last)
 
     async def credential(self, asked: Asked) -> Credential:
         """The first login in line, with its secret. Raises RunFailed."""
