@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,12 +14,14 @@ from typing import Any
 import pytest
 
 from garra.testing.model_server import Fail, Say, Seen, Silence, Use
+from garra.testing.telegram import TelegramServer
 from tests.e2e.outside import until
 from tests.e2e.resident import Client, Resident, StrictModel, resident, words
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
 
 LIMIT = 20_000
+ANN = 1001
 SUMMARY = "You sum up a conversation"
 FLUSH = "Housekeeping, not from the person"
 KEY = "agent:main:main"
@@ -239,10 +242,14 @@ async def test_a_reset_is_told_and_undone(tmp_path: Path) -> None:
 
 @pytest.mark.req("SESS-11")
 async def test_after_a_pause_a_conversation_begins_anew_and_the_person_is_told(tmp_path: Path) -> None:
-    more = {"session": {"reset": {"mode": "idle", "idleMinutes": 0.02}}}
+    more: dict[str, Any] = {"session": {"reset": {"mode": "idle", "idleMinutes": 0.02}}}
     async with narrow(tmp_path, **more) as (program, model, client):
         await client.say("My boat is called Petrel.")
+        await client.say("It is blue.")
         old = entries(program)
+        model.flush = [
+            Use("write", {"path": f"memory/{time.strftime('%Y-%m-%d', time.gmtime())}.md", "content": "- Petrel"})
+        ]
         first = (await client.call("sessions.describe", {"key": "main"}))["session"]["sessionId"]
         await asyncio.sleep(1.5)
         await client.say("What is it called?")
@@ -251,6 +258,8 @@ async def test_after_a_pause_a_conversation_begins_anew_and_the_person_is_told(t
         raw = model.requests[-1].raw.decode()
         assert "They: My boat is called Petrel." in raw
         assert [e for e in client.events if "/undo brings it back" in json.dumps(e)]
+        folder = program.state / "workspace" / "memory"
+        await until(lambda: any("- Petrel" in path.read_text() for path in folder.glob("*.md")))
         kept = (program.state / "agents" / "main" / "sessions" / f"{first}.jsonl").read_text()
         assert [json.loads(line) for line in kept.splitlines()] == old
 
@@ -300,3 +309,32 @@ async def test_a_kill_while_it_is_summed_up_leaves_it_as_it_was(tmp_path: Path) 
             assert words(await again.say("hello")).endswith("hello")
             assert "Petrel" in model.requests[-1].raw.decode()
         assert entries(program)[: len(before)] == before
+
+
+async def test_in_a_chat_it_is_summed_up_undone_and_told(tmp_path: Path) -> None:
+    model = Narrow()
+    model.refused, model.flush = [], []
+    async with model, TelegramServer() as telegram:
+        bot = {"botToken": telegram.token, "apiRoot": telegram.url, "allowFrom": [ANN]}
+        more: dict[str, Any] = {
+            **configured(),
+            "channels": {"telegram": bot},
+            "messages": {"queue": {"debounceMs": 0}, "inbound": {"debounceMs": 0}},
+            "session": {"reset": {"mode": "idle", "idleMinutes": 0.05}},
+        }
+        async with resident(tmp_path, model.url, more):
+
+            async def say(text: str, answer: str) -> None:
+                known = len(telegram.shown(ANN))
+                telegram.say(ANN, text)
+                await until(lambda: any(answer in each for each in telegram.shown(ANN)[known:]), 20)
+
+            for number in range(3):
+                await say(f"number {number} of my boat Petrel {'w' * 2_000}", "pong")
+            await say("/compact the boat", "was summed up")
+            assert "the boat" in model.sums()[0].raw.decode()
+            await say("/status", "Compactions: 1")
+            await asyncio.sleep(3.2)
+            await say("and now?", "/undo brings it back")
+            await until(lambda: any("and now?" in each for each in telegram.shown(ANN)))
+            await say("/undo", "goes on")

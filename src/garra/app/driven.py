@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from garra.app import queues
 from garra.app.turnstile import Turnstile
 from garra.core import taint
-from garra.core.errors import NotFound
+from garra.core.errors import NotFound, UserError
 from garra.core.events import EntryStored, Noticed, RunBody, RunEnded
-from garra.core.ids import SessionId
+from garra.core.ids import RunId, SessionId
 from garra.core.messages import Text, User
 from garra.io.tasks import Tasks
 from garra.runs import chore
 from garra.runs.assemble import Assembler, Parts
+from garra.runs.compaction import Gauge
 from garra.runs.drive import Driver, said
+from garra.runs.engine import Assembly
 from garra.runs.lane import Lane
 from garra.runs.renewal import PEOPLES, Renewal
 from garra.runs.run import Run, Turn
 from garra.runs.runner import Ports, Runs
+
+log = logging.getLogger(__name__)
 
 
 def runs(
@@ -50,6 +56,7 @@ class _Driven:
 
     def table(self, spawn: Tasks) -> Runs:
         parts = self._parts
+        self._spawn = spawn
         self._driver = Driver(parts.clock, spawn, self._assembler.setup, self._emit, parts.purse)
         if parts.fitting is not None:
             parts.fitting.emit = self._emit
@@ -81,7 +88,7 @@ class _Driven:
         if not (turn.chore or turn.session_id) and turn.origin in PEOPLES:
             busy = any(run.session_key == turn.session_key for run in self._runs.every())
             if not busy:
-                await self._renewal.begin(turn)
+                await self._renewal.begin(turn, self._ending)
         session = await self._parts.sessions.ensure(
             turn.session_key,
             agent_id=turn.agent_id,
@@ -89,6 +96,23 @@ class _Driven:
             session_id=turn.session_id,
         )
         return session.session_id
+
+    async def _ending(self, turn: Turn) -> None:
+        """A conversation ends by itself: its agent saves what should last, while the new one goes on already."""
+        run = Run(
+            replace(turn, run_id=RunId(f"ending-{turn.run_id}"), text="", images=(), chore=chore.SAVE),
+            (await self._parts.sessions.need(turn.session_key)).session_id,
+            self._parts.clock.now_ms(),
+        )
+        try:
+            fit = (await self._assembler.setup(run)).fit
+        except UserError as error:
+            log.info("%s: nothing is saved before it begins anew: %s", turn.session_key, error.message)
+            return
+        gauge = fit.inner if isinstance(fit, Assembly) else fit
+        save = gauge.saving() if isinstance(gauge, Gauge) else None
+        if save is not None and await self._parts.purse.may(run) is None:
+            self._spawn(save(), "what should last")
 
     async def _keep(self, run: Run) -> None:
         if run.turn.chore:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from garra.runs.engine import Assembly
 
 COMPACT: Final = "compact"
+SAVE: Final = "save"
+"""The agent saves what should last, since the conversation ends."""
 KEEP: Final = "keep "
 """`keep 200` shows the model the last 200 messages and no others."""
 

@@ -7,7 +7,7 @@ the summary is there. Whatever stops before that line leaves the conversation as
 from __future__ import annotations
 
 import weakref
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from garra.agent.cancel import Cancel
@@ -29,6 +29,8 @@ from garra.sdk.ports import Clock
 
 Messages = tuple[Message, ...]
 
+SHORT = 4
+"""A conversation of fewer messages ends without a silent turn."""
 RESCUES = 2
 """So often one call is made again with a smaller history."""
 GROWTH = 0.05
@@ -86,8 +88,8 @@ class Ports:
 @frozen
 class Case:
     """One run's history. `models` are those it asks, in order; `fixed` are characters that go with every request.
-    `flush` is the silent turn before anything goes, None where there is none to be; `owned`: a context engine sees to
-    the size itself. `emit` tells those who watch the run.
+    `flush` is the silent turn before anything goes (true: before the conversation ends), None where there is none;
+    `owned`: a context engine sees to the size itself. `emit` tells those who watch the run.
     """
 
     run: Run
@@ -95,7 +97,7 @@ class Case:
     models: tuple[Model, ...]
     emit: Callable[[Run, RunBody], None]
     fixed: int = 0
-    flush: Callable[[Cancel], Awaitable[None]] | None = None
+    flush: Callable[[Cancel, bool], Coroutine[Any, Any, None]] | None = None
     owned: bool = False
 
 
@@ -237,6 +239,14 @@ class Gauge:
         await self._store(plan, shown, summary.LEFT_OUT.format(count=at), "manual")
         return len(rows) - at
 
+    def saving(self) -> Callable[[], Coroutine[Any, Any, None]] | None:
+        """The silent turn before the conversation ends; None where there is none to be."""
+        case, settings = self._case, self._compactor.settings().memory_flush
+        flush = case.flush
+        if flush is None or not settings.enabled or len(case.transcript.messages()) < SHORT:
+            return None
+        return lambda: flush(case.run.cancel, True)
+
     def _view(self, messages: Messages) -> Messages:
         if self._base is None:
             return messages
@@ -367,7 +377,7 @@ class Gauge:
         near = tokens > room.limits.limit - settings.soft_threshold_tokens
         if near or 0 < settings.force_flush_transcript_bytes <= size:
             self._flushed = True
-            await case.flush(case.run.cancel)
+            await case.flush(case.run.cancel, False)
 
     def _tell(self, why: str) -> None:
         self._case.emit(self._case.run, Compacting("start", why))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from datetime import tzinfo
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -64,17 +64,21 @@ class Fitting:
             Case(run, transcript, around.models, self.emit, fixed, flushed, around.owned),
         )
 
-    def _flush(self, run: Run, transcript: Transcript, around: Around) -> Callable[[Cancel], Awaitable[None]]:
+    def _flush(
+        self, run: Run, transcript: Transcript, around: Around
+    ) -> Callable[[Cancel, bool], Coroutine[Any, Any, None]]:
         ports, agent = self.compactor.ports, run.agent_id
 
-        async def go(cancel: Cancel) -> None:
+        async def go(cancel: Cancel, last: bool) -> None:  # noqa: FBT001 - as it is called
             assert around.files is not None
             files = await asyncio.to_thread(around.files)
+            lock = self._locks.setdefault(agent, asyncio.Lock())
+            writer = self._writer(run, around.models[0])
             ground = flush.Ground(
-                run, self._writer(run, around.models[0]), transcript.messages, around.ask, files, ports.rows, ports.clock, around.zone,
-                around.marks, self._locks.setdefault(agent, asyncio.Lock()),
+                run, writer, transcript.messages, around.ask, files, ports.rows, ports.clock, around.zone, around.marks,
+                lock,
             )  # fmt: skip
-            await flush.flush(ground, cancel)
+            await (flush.save if last else flush.flush)(ground, cancel)
 
         return go
 

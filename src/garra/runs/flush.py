@@ -74,16 +74,21 @@ async def flush(ground: Ground, cancel: Cancel) -> None:
     cycle = extra.get("compactionCount", 0)
     if session is None or extra.get("memoryFlushCompactionCount") == cycle:
         return
+    await save(ground, cancel)
+    if not cancel.is_set:
+        done = {"memoryFlushAt": ground.clock.now_ms(), "memoryFlushCompactionCount": cycle}
+        await ground.rows.record(key, extra=done)
+
+
+async def save(ground: Ground, cancel: Cancel) -> None:
+    """Once more, whatever was saved before: the conversation ends here."""
     try:
         async with asyncio.timeout(TIMEOUT_S):
             await _ask(ground, cancel)
     except TimeoutError:
-        log.warning("%s: the agent took too long to save what should last", key)
+        log.warning("%s: the agent took too long to save what should last", ground.run.session_key)
     except GarraError as error:
-        log.warning("%s: what should last was not saved: %s", key, error.message)
-    if not cancel.is_set:
-        done = {"memoryFlushAt": ground.clock.now_ms(), "memoryFlushCompactionCount": cycle}
-        await ground.rows.record(key, extra=done)
+        log.warning("%s: what should last was not saved: %s", ground.run.session_key, error.message)
 
 
 async def _ask(ground: Ground, cancel: Cancel) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import tzinfo
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,9 @@ from garra.runs.run import Run, Turn
 from garra.sdk.ports import Clock
 
 log = logging.getLogger(__name__)
+
+Ending = Callable[[Turn], Awaitable[None]]
+"""Hears of a conversation, by the turn that begins another, just before it ends."""
 
 PEOPLES: Final = frozenset({"operator", "local", "channel"})
 """Whose turns begin a conversation anew: people's. A job or a sub-agent never does."""
@@ -62,19 +65,21 @@ class Renewal:
         self._zone: tuple[str, tzinfo | None] = ("", None)
         self._one = asyncio.Lock()
 
-    async def begin(self, turn: Turn) -> None:
-        """Begin the conversation anew where that is due; the person is told with the turn."""
+    async def begin(self, turn: Turn, ending: Ending | None = None) -> None:
+        """Begin the conversation anew where that is due, `ending` first; the person is told with the turn."""
         settings = self._live.config.session
         found = policies(settings)
         if found == resets.Policies():
             return
         async with self._one:
-            await self._begin(found, turn, settings)
+            await self._begin(found, turn, settings, ending)
 
-    async def _begin(self, found: Policies, turn: Turn, settings: Settings) -> None:
+    async def _begin(self, found: Policies, turn: Turn, settings: Settings, ending: Ending | None) -> None:
         session = await self._sessions.get(turn.session_key)
         if session is None or not (why := await self._due(found, turn, session)):
             return
+        if ending is not None:
+            await ending(turn)
         await self._sessions.reset(
             turn.session_key, why, cwd=str(self._folder(turn.agent_id)), digest=wants_digest(settings, by_hand=False)
         )

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from garra.__main__ import main
-from tests.e2e.crash.points import DOUBTS, KIN, POINTS, arm
+from tests.e2e.crash.points import DOUBTS, KIN, POINTS, SMALLER, arm
 
 
 def doom(deaths: Path) -> None:
@@ -19,7 +19,7 @@ def doom(deaths: Path) -> None:
     first, *others = deaths.read_text().splitlines() or [""]
     deaths.write_text("\n".join(others))
     if first:
-        arm({**POINTS, **DOUBTS, **KIN}[first])
+        arm({**POINTS, **DOUBTS, **KIN, **SMALLER}[first])
 
 
 if __name__ == "__main__":

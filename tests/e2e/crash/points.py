@@ -60,6 +60,15 @@ DOUBTS = {
 
 CHILD = "garra.domains.subagents.records:Records.put"
 REPORT = "garra.turns.reports"
+SMALLER = {
+    "before-summary": Point("garra.runs.summariser:Summariser.sum_up", "before"),
+    "after-summary": Point("garra.runs.summariser:Summariser.sum_up", "after"),
+    "before-cut": Point("garra.domains.sessions.transcript:Transcript.note", "before"),
+    "after-cut": Point("garra.domains.sessions.transcript:Transcript.note", "after"),
+    "before-count": Point("garra.runs.compaction:Gauge._count", "before"),
+}
+"""Around the line that makes a history smaller."""
+
 KIN = {
     "before-child-stored": Point(CHILD, "before"),
     "after-child-stored": Point(CHILD, "after"),
