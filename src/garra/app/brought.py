@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from garra.config.live import Live
 from garra.config.paths import Paths
@@ -25,6 +26,9 @@ from garra.io.tasks import Tasks
 from garra.sdk.provider import Provider
 from garra.sdk.tool import Tool
 
+_CREDENTIALS: Final = 1 << 20
+"""Bytes of a file of credentials that are read at most."""
+
 
 @frozen
 class Doors:
@@ -33,6 +37,28 @@ class Doors:
     programs: Programs
     http: GuardedHttp
     weights: LocalWeights
+
+
+class Machine:
+    """`sdk.cloud.Cloud`: what clouds' tools left on this machine."""
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+
+    def setting(self, *names: str) -> str:
+        return next((value for name in names if (value := self._env.get(name))), "")
+
+    async def file(self, path: str) -> bytes | None:
+        home = self._env.get("HOME", "")
+        return await asyncio.to_thread(_read, Path(home, path[2:]) if path.startswith("~/") else Path(path))
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            return file.read(_CREDENTIALS)
+    except OSError:
+        return None
 
 
 def ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[str, Any]:
@@ -47,6 +73,7 @@ def ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[st
         "engine": env,
         "children": Children(programs, env, str(paths.state)),
         "weights": doors.weights,
+        "cloud": Machine(env),
     }
 
 

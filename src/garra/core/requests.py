@@ -8,7 +8,7 @@ The same beginning always gives the same beginning, so that a provider's cache h
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, assert_never
 
@@ -218,7 +218,7 @@ class _Fold:
 
     def _named(self, call: ToolCall) -> ToolCall:
         """`call` under an id that is safe and new, and a name that is allowed."""
-        short = self.target.provider == "mistral"
+        short = self.target.provider == "mistral" or self.target.api == "mistral-conversations"
         id_ = call.id if (_SHORT_ID if short else _SAFE_ID).match(call.id) else ""
         if not id_ or id_ in self.seen:
             id_ = self._new_id(call.id, short=short)
@@ -235,16 +235,20 @@ class _Fold:
         return id_
 
 
-def without_pictures(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """`messages` with words in place of every picture, for when a provider refused one."""
-    return tuple(_unpictured(message) for message in messages)
+def without_pictures(messages: Sequence[Message], which: Collection[Image] | None = None) -> tuple[Message, ...]:
+    """`messages` with words in place of every picture (or of `which`), for when a provider refused one."""
+    return tuple(_unpictured(message, which) for message in messages)
 
 
-def _unpictured(message: Message) -> Message:
-    if isinstance(message, Assistant) or not any(isinstance(part, Image) for part in message.content):
+def _unpictured(message: Message, which: Collection[Image] | None) -> Message:
+    if isinstance(message, Assistant) or not any(_is_one(part, which) for part in message.content):
         return message
-    shown = tuple(Text(BAD_PICTURE) if isinstance(part, Image) else part for part in message.content)
+    shown = tuple(Text(BAD_PICTURE) if _is_one(part, which) else part for part in message.content)
     return replace(message, content=shown)
+
+
+def _is_one(part: Text | Image, which: Collection[Image] | None) -> bool:
+    return isinstance(part, Image) and (which is None or part in which)
 
 
 def without_thinking(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -28,9 +28,22 @@ READING = (
 )
 
 
+_READS = {
+    "anthropic-messages": "anthropic",
+    "openai-responses": "openai",
+    "google-generative-ai": "google",
+    "google-vertex": "google-vertex",
+    "bedrock-converse-stream": "",
+    "mistral-conversations": "",
+    "azure-openai-responses": "",
+}
+"""The families that carry a PDF as it is, and the provider whose models all take one."""
+
+
 def native(model: Model) -> bool:
-    """Whether it takes a PDF as it is: Anthropic's do, and what the owner says does (`input` with `pdf`)."""
-    return model.api == "anthropic-messages" and (model.provider == "anthropic" or "pdf" in model.input)
+    """Whether it takes a PDF as it is: a vendor's own do, and what the owner says does (`input` with `pdf`)."""
+    vendor = _READS.get(model.api)
+    return vendor is not None and (model.provider == vendor or "pdf" in model.input)
 
 
 class Sight:

@@ -67,6 +67,8 @@ class Provider:
     a server is running. `aggregator`: it hands calls on to many others, so that a limit of one is no reason to rest.
     `logins` are its ways to log in, read when somebody does. `catalog` names the form of the list that its server has
     of the models a key may use: `openai` (`GET base_url/models`) or `clawrouter`; empty where none is asked for.
+    `elsewhere` is the family spoken at an address that the owner set; empty: the same. `carrier`: it has the models of
+    other vendors, so that a model's bare name means theirs.
     """
 
     id: str
@@ -87,6 +89,8 @@ class Provider:
     aggregator: bool = False
     logins: tuple[Mapping[str, Any], ...] = ()
     catalog: str = ""
+    elsewhere: str = ""
+    carrier: bool = False
 
 
 def parse(text: str, where: str) -> Provider:
@@ -112,6 +116,8 @@ def parse(text: str, where: str) -> Provider:
             aggregator=bool(body.get("aggregator", False)),
             logins=tuple(dict(login) for login in body.get("login", ())),
             catalog=str(body.get("catalog", "")),
+            elsewhere=str(body.get("elsewhere", "")),
+            carrier=bool(body.get("carrier", False)),
         )
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{where}: not TOML: {error}") from None

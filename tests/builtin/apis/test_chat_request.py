@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from garra.builtin.apis.openai_completions.dialect import Dialect, of, without
-from garra.builtin.apis.openai_completions.request import CLOSE, OPEN, Writer
+from garra.builtin.apis.openai_completions.request import Writer
 from garra.core import failures
 from garra.core.messages import Assistant, Image, Message, Text, Thinking, ToolCall, ToolResult, User
+from garra.sdk.exchange import CLOSE, OPEN
 from garra.sdk.model import Model, ModelRequest, ToolSpec
 
 MODEL = Model("p", "m", "openai-completions", "http://x/v1")

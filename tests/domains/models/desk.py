@@ -9,6 +9,7 @@ from typing import Any
 
 from garra.builtin.apis.anthropic_messages.api import AnthropicMessages
 from garra.builtin.apis.openai_completions.api import OpenAICompletions
+from garra.builtin.apis.openai_responses.api import OpenAIResponses
 from garra.config.load import load
 from garra.config.sections import Config
 from garra.core.errors import NotFound
@@ -27,6 +28,16 @@ __all__ = ["Desk", "desk", "load", "user"]
 
 def user(text: str = "hi") -> User:
     return User((Text(text),), 1)
+
+
+class NoCloud:
+    """A machine on which no cloud left anything."""
+
+    def setting(self, *names: str) -> str:
+        return ""
+
+    async def file(self, path: str) -> bytes | None:
+        return None
 
 
 @dataclass
@@ -64,6 +75,7 @@ async def desk() -> AsyncIterator[Desk]:
         apis: dict[str, Api] = {
             "openai-completions": OpenAICompletions(http, tasks, clock),
             "anthropic-messages": AnthropicMessages(http, tasks, clock),
+            "openai-responses": OpenAIResponses(http, tasks, clock, NoCloud()),
         }
         ready = Desk(server, http, apis)
         ports = Ports(ready.find, lambda: ready.env, tasks, clock)

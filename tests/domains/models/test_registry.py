@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from garra.config.sections.models import Api as Family
 from garra.core.errors import NotFound
 from garra.sdk.model import Cost
 from tests.domains.models.desk import Desk, desk
@@ -132,10 +133,11 @@ async def test_every_shipped_provider_is_whole(at: Desk) -> None:
     assert names >= {
         "anthropic", "openai", "openrouter", "google", "mistral", "deepseek", "groq", "together", "xai", "moonshot",
         "zhipu", "qwen", "minimax", "ollama", "lm-studio", "vllm", "llama.cpp", "litellm-proxy", "local",
+        "amazon-bedrock", "google-vertex", "azure-openai-responses",
     }  # fmt: skip
     for entry in at.models.entries().values():
         provider = entry.provider
         assert provider.default in {"", *entry.listed()}
-        assert provider.family in {"openai-completions", "anthropic-messages", "local"}
+        assert provider.family in get_args(Family)
         assert provider.key_env or provider.auth != "key"
         assert provider.as_of or not provider.models or provider.id == "local"

@@ -16,6 +16,7 @@ Api = Literal[
     "google-vertex",
     "github-copilot",
     "bedrock-converse-stream",
+    "mistral-conversations",
     "ollama",
     "pi-messages",
     "azure-openai-responses",

@@ -33,6 +33,8 @@ class Names:
         if ref.provider:
             return Ref(self.canonical(ref.provider), ref.model or self._default(ref.provider))
         holders = [provider for provider, entry in self.entries.items() if ref.model in entry.listed()]
+        vendors = [name for name in holders if self.entries[name].configured or not self.entries[name].provider.carrier]
+        holders = vendors or holders
         if len(holders) == 1:
             return Ref(holders[0], ref.model)
         if self.canonical(ref.model) in self.entries:

@@ -15,6 +15,10 @@ from garra.sdk.stream import Answers, Stream
 VERSION = "2026-10-21"
 """Of the protocol, as the vendor's own library names it."""
 
+_LOGIN = "sk-ant-oat"
+"""How the token of a subscription's login begins, which is no API key."""
+
+_LOGINS_BETA = "oauth-2025-04-20"
 _STYLES = ("adaptive", "enabled", "")
 """How thinking is switched on, the newest first; a server that refuses one is asked with the next."""
 
@@ -60,7 +64,9 @@ def _headers(model: Model, key: str | None) -> dict[str, str]:
     sent = {"anthropic-version": VERSION}
     if key:
         sent["authorization"] = f"Bearer {key}"
-        if not _takes_bearer(model):
+        if key.startswith(_LOGIN):
+            sent["anthropic-beta"] = _LOGINS_BETA
+        elif not _takes_bearer(model):
             sent["x-api-key"] = key
     return sent | headers(model)
 

@@ -8,14 +8,13 @@ from typing import Any
 
 from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
 from garra.sdk.encoding import encoded
+from garra.sdk.exchange import marked, params
 from garra.sdk.model import Level, Model, ModelRequest, ToolSpec
 from garra.sdk.written import Messages, Pieces, Written, closed
 
-OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
 REDACTED = "redacted:"
 """Begins the signature of a thought that the provider keeps to itself."""
 
-_CACHED = {"type": "ephemeral"}
 _BUDGET: dict[str, int] = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768}
 _EFFORT: dict[str, str] = {"minimal": "low", "xhigh": "max"}
 _ID = re.compile(r"[^A-Za-z0-9_-]")
@@ -34,7 +33,7 @@ class Writer:
         done, fresh = _cut(request.messages)
         key = (request.session, request.model.ref) if request.session else None
         history = await self._written.pieces(key, done, _bytes)
-        last = b"".join(encoded(group) + b"," for group in _last(groups(fresh), request.tail, first=not done))
+        last = b"".join(encoded(group) + b"," for group in _last(groups(fresh), request, first=not done))
         return closed((start, *history, last))
 
 
@@ -58,12 +57,12 @@ def _bytes(messages: Messages, before: int) -> bytes:
     return b"".join(encoded(group) + b"," for group in listed)
 
 
-def _last(listed: list[Group], tail: str, *, first: bool) -> list[Group]:
+def _last(listed: list[Group], request: ModelRequest, *, first: bool) -> list[Group]:
     """The words not yet answered; what may be cached ends with them, the tail comes after."""
     if listed:
-        listed[-1]["content"][-1]["cache_control"] = _CACHED
-    if tail:
-        block = {"type": "text", "text": f"{OPEN}\n{tail}\n{CLOSE}"}
+        listed[-1]["content"][-1] |= cached(request.model)
+    if request.tail:
+        block = {"type": "text", "text": marked(request.tail)}
         if listed:
             listed[-1]["content"].append(block)
         else:
@@ -83,12 +82,20 @@ def head(request: ModelRequest, thinking: str) -> dict[str, Any]:
         body["temperature"] = request.temperature
     body |= switch
     if request.system:
-        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
+        body["system"] = [{"type": "text", "text": request.system, **cached(model)}]
     if request.tools:
         tools = [_tool(tool) for tool in request.tools]
-        tools[-1]["cache_control"] = _CACHED
+        tools[-1] |= cached(model)
         body["tools"] = tools
     return body
+
+
+def cached(model: Model) -> dict[str, Any]:
+    """The mark behind what may be cached: for five minutes, for an hour where that is asked for."""
+    kept = params(model).get("cacheRetention", "short")
+    if kept == "none":
+        return {}
+    return {"cache_control": {"type": "ephemeral", "ttl": "1h"} if kept == "long" else {"type": "ephemeral"}}
 
 
 def thought(model: Model, level: Level, style: str, limit: int) -> dict[str, Any]:

@@ -38,10 +38,18 @@ class OpenAICompletions:
     def stream(self, request: ModelRequest, key: str | None) -> Stream:
         return self._answers.begin(request.model, lambda stream: self._call(request, key, stream))
 
+    def dialect(self, model: Model) -> Dialect:
+        """How the server is spoken to at first."""
+        return of(model)
+
+    def headers(self, request: ModelRequest, key: str | None) -> dict[str, str]:
+        """What goes along with a request."""
+        return _headers(request.model, key)
+
     async def _call(self, request: ModelRequest, key: str | None, stream: Stream) -> None:
         """Ask; where the server refuses a field, ask again without it and remember that for this server."""
         model = request.model
-        dialect = self._learned.get(model.ref) or of(model)
+        dialect = self._learned.get(model.ref) or self.dialect(model)
         for _ in range(_PLAINER):
             try:
                 await self._ask(request, key, dialect, stream)
@@ -65,7 +73,7 @@ class OpenAICompletions:
                 self._http.stream(
                     "POST",
                     request.model.base_url.rstrip("/") + "/chat/completions",
-                    headers=_headers(request.model, key),
+                    headers=self.headers(request, key),
                     body=body,
                     timeout=None,
                     connect=request.timeout_connect_s,

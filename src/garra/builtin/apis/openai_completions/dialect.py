@@ -20,7 +20,8 @@ class Dialect:
 
     `limit_field` names the field of the output limit; empty: none is sent. `tail` says where the changing part
     goes: a `message` of its own, or merged into the last one for servers that want roles to alternate.
-    `thinking` is the style of the reasoning switch. `reasoning_back` names the field in which thoughts go back.
+    `thinking` is the style of the reasoning switch. `reasoning_back` names the field in which thoughts go back;
+    `content`: they are parts of it. `documents` is the form of a PDF file.
     """
 
     limit_field: Field = "max_completion_tokens"
@@ -36,6 +37,19 @@ class Dialect:
     reasoning_back: str = ""
     cache_key: bool = False
     null_content: bool = True
+    documents: Literal["file", "document_url"] = "file"
+
+
+MISTRAL = Dialect(
+    limit_field="max_tokens",
+    usage=False,
+    result_name=True,
+    tail="merge",
+    thinking="mistral",
+    reasoning_back="content",
+    documents="document_url",
+)
+"""Mistral's own."""
 
 
 def of(model: Model) -> Dialect:
@@ -73,6 +87,8 @@ def reasoning(dialect: Dialect, model: Model, level: Level) -> dict[str, Any]:
             return {"reasoning": {"effort": effort}} if on else {}
         case "together":
             return {"reasoning": {"enabled": on}}
+        case "mistral":
+            return _mistral(model) if on else {}
         case "qwen":
             return {"enable_thinking": on}
         case "qwen-chat-template":
@@ -83,11 +99,16 @@ def reasoning(dialect: Dialect, model: Model, level: Level) -> dict[str, Any]:
             return {}
 
 
+def _mistral(model: Model) -> dict[str, Any]:
+    """Those that always think are asked by another word than those that can."""
+    return {"prompt_mode": "reasoning"} if "magistral" in model.id else {"reasoning_effort": "high"}
+
+
 _COMPLAINTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("stream_options|include_usage", {"usage": False}),
     ("developer", {"developer": False}),
     ("temperature", {"temperature": False}),
-    ("reasoning_effort|reasoning|enable_thinking|chat_template_kwargs|thinking", {"thinking": ""}),
+    ("reasoning_effort|reasoning|prompt_mode|enable_thinking|chat_template_kwargs|thinking", {"thinking": ""}),
     ("prompt_cache_key", {"cache_key": False}),
     ("tool_choice", {"tool_choice": False}),
     (

@@ -8,12 +8,10 @@ from typing import Any
 from garra.builtin.apis.openai_completions.dialect import Dialect, reasoning
 from garra.core.messages import Assistant, Content, Image, Message, Text, Thinking, ToolResult, User
 from garra.sdk.encoding import encoded
+from garra.sdk.exchange import marked as as_context
+from garra.sdk.exchange import params
 from garra.sdk.model import ModelRequest, ToolSpec
 from garra.sdk.written import Messages, Pieces, Written, closed
-
-OPEN, CLOSE = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<<<END_OPENCLAW_INTERNAL_CONTEXT>>>"
-"""Marks a user message that holds context and no words of a person, as the original marks it."""
-
 
 _Key = tuple[str, str, Dialect]
 """Session, model and dialect."""
@@ -54,7 +52,7 @@ def _closing(tail: str, dialect: Dialect, last: Messages) -> list[bytes]:
     """What follows the remembered history: the tail, in the form this server takes it."""
     if not tail:
         return []
-    marked = f"{OPEN}\n{tail}\n{CLOSE}"
+    marked = as_context(tail)
     if not last:
         return [encoded({"role": "user", "content": marked})]
     listed = list(bodies(last, dialect))
@@ -78,7 +76,7 @@ def _head(request: ModelRequest, dialect: Dialect) -> dict[str, Any]:
     if request.temperature is not None and dialect.temperature:
         head["temperature"] = request.temperature
     if dialect.cache_key and request.session:
-        head["prompt_cache_key"] = request.session[:64]
+        head |= _cache(request)
     if model.reasoning:
         head |= reasoning(dialect, model, request.thinking)
     if request.tools and dialect.tools:
@@ -86,6 +84,15 @@ def _head(request: ModelRequest, dialect: Dialect) -> dict[str, Any]:
         if dialect.tool_choice:
             head["tool_choice"] = "auto"
     return head | dict(model.compat.get("extraBody") or {})
+
+
+def _cache(request: ModelRequest) -> dict[str, Any]:
+    """What leads calls of one session to the machine that has its beginning in its cache."""
+    kept = params(request.model).get("cacheRetention", "short")
+    if kept == "none":
+        return {}
+    key = {"prompt_cache_key": request.session[:64]}
+    return {**key, "prompt_cache_retention": "24h"} if kept == "long" else key
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
@@ -98,7 +105,7 @@ def bodies(messages: Iterable[Message], dialect: Dialect) -> Iterator[dict[str, 
     pictures: list[Image] = []
     for message in messages:
         if pictures and not isinstance(message, ToolResult):
-            yield _shown(pictures)
+            yield _shown(pictures, dialect)
             pictures = []
         match message:
             case User():
@@ -109,7 +116,7 @@ def bodies(messages: Iterable[Message], dialect: Dialect) -> Iterator[dict[str, 
                 pictures += [part for part in message.content if isinstance(part, Image)]
                 yield _result(message, dialect)
     if pictures:
-        yield _shown(pictures)
+        yield _shown(pictures, dialect)
 
 
 def _assistant(message: Assistant, dialect: Dialect) -> dict[str, Any]:
@@ -118,7 +125,11 @@ def _assistant(message: Assistant, dialect: Dialect) -> dict[str, Any]:
     body: dict[str, Any] = {"role": "assistant", "content": text or (None if calls and dialect.null_content else "")}
     if dialect.reasoning_back:
         thoughts = "".join(part.text for part in message.content if isinstance(part, Thinking))
-        body[dialect.reasoning_back] = thoughts
+        if dialect.reasoning_back != "content":
+            body[dialect.reasoning_back] = thoughts
+        elif thoughts:
+            thought = {"type": "thinking", "thinking": [{"type": "text", "text": thoughts}]}
+            body["content"] = [thought, {"type": "text", "text": text}] if text else [thought]
     if calls:
         body["tool_calls"] = [
             {
@@ -139,16 +150,24 @@ def _result(message: ToolResult, dialect: Dialect) -> dict[str, Any]:
     return {**body, "name": message.name} if dialect.result_name else body
 
 
-def _shown(pictures: list[Image]) -> dict[str, Any]:
-    return {"role": "user", "content": [{"type": "text", "text": "From the tool:"}, *map(_picture, pictures)]}
+def _shown(pictures: list[Image], dialect: Dialect) -> dict[str, Any]:
+    shown = [_picture(picture, dialect) for picture in pictures]
+    return {"role": "user", "content": [{"type": "text", "text": "From the tool:"}, *shown]}
 
 
 def _content(content: Content, dialect: Dialect) -> Any:
     pictures = [part for part in content if isinstance(part, Image)]
     if not pictures or dialect.plain_content:
         return "".join(part.text for part in content if isinstance(part, Text))
-    return [_picture(part) if isinstance(part, Image) else {"type": "text", "text": part.text} for part in content]
+    return [
+        _picture(part, dialect) if isinstance(part, Image) else {"type": "text", "text": part.text} for part in content
+    ]
 
 
-def _picture(image: Image) -> dict[str, Any]:
+def _picture(image: Image, dialect: Dialect) -> dict[str, Any]:
+    if image.media_type == "application/pdf":
+        data = f"data:application/pdf;base64,{image.data}"
+        if dialect.documents == "document_url":
+            return {"type": "document_url", "document_url": data}
+        return {"type": "file", "file": {"filename": "document.pdf", "file_data": data}}
     return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
