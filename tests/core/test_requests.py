@@ -203,6 +203,8 @@ def test_pictures_and_thoughts_can_be_taken_out_when_a_provider_refuses_them() -
     history = (picture, thought, words("go"))
     shown = requests.without_pictures(history)
     assert shown == (User((Text(requests.BAD_PICTURE), Text("look")), NOW), thought, words("go"))
+    assert requests.without_pictures(history, {Image("image/png", "BBBB")}) == history
+    assert requests.without_pictures(history, {Image("image/png", "AAAA")}) == shown
     assert requests.without_thinking(history) == (picture, Assistant((Text("yes"),), NOW), words("go"))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from garra.core import weights
-from garra.testing.model_server import Seen
+from garra.testing.model_server import Fail, Seen
 from tests.e2e.resident import Client, Resident, strict_model, words
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
@@ -33,7 +34,26 @@ def parts(seen: Seen) -> tuple[bytes, list[bytes], str]:
     return fixed, [json.dumps(each).encode() for each in rest], tail
 
 
-def breaks(requests: list[Seen]) -> list[int]:
+def unmarked(value: Any) -> Any:
+    """Without the marks that tell Anthropic's what to keep: they move on with the history."""
+    if isinstance(value, dict):
+        return {name: unmarked(each) for name, each in value.items() if name != "cache_control"}
+    return [unmarked(each) for each in value] if isinstance(value, list) else value
+
+
+def anthropic(seen: Seen) -> tuple[bytes, list[bytes], str]:
+    """The same of a request to Anthropic's family: its history block by block."""
+    body = unmarked(seen.body)
+    blocks = [
+        json.dumps([message["role"], block]).encode()
+        for message in body["messages"]
+        for block in (message["content"] if isinstance(message["content"], list) else [message["content"]])
+    ]
+    tail = blocks.pop().decode() if b"OPENCLAW_INTERNAL_CONTEXT" in blocks[-1] else ""
+    return json.dumps([body["system"], body["tools"]]).encode(), blocks, tail
+
+
+def breaks(requests: list[Seen], parts: Callable[[Seen], tuple[bytes, list[bytes], str]] = parts) -> list[int]:
     """Which requests do not begin as the one before them ended."""
     found, before = [], None
     for number, seen in enumerate(requests):
@@ -71,6 +91,23 @@ async def test_fifty_turns_with_tools_memory_edits_and_restarts_keep_the_prefix(
         last = parts(model.requests[-1])
         assert b"the number was" not in last[0]
         assert "the number was 43" in last[2]
+
+
+@pytest.mark.req("LOOP-11")
+async def test_the_prefix_holds_in_the_other_family_too(tmp_path: Path) -> None:
+    async with strict_model() as model:
+        program = Resident(tmp_path, model.url, settings())
+        provider = program.config["models"]["providers"]["fake"]
+        provider |= {"api": "anthropic-messages", "baseUrl": model.url}
+        program.write()
+        for turns in (range(8), range(8, 16)):
+            await program.start()
+            async with program.client() as client:
+                await talk(client, program, turns)
+            assert await program.stop() == 0
+        assert len(model.requests) == 16 + 6
+        assert breaks(model.requests, anthropic) == []
+        assert "the number was 13" in anthropic(model.requests[-1])[2]
 
 
 def failing(program: Resident) -> None:
@@ -174,3 +211,24 @@ async def test_the_owner_is_shown_what_fills_the_window(tmp_path: Path) -> None:
 
 def words_of(report: dict[str, Any]) -> list[str]:
     return weights.words(report).splitlines()
+
+
+async def test_a_picture_that_is_refused_is_not_sent_again(tmp_path: Path) -> None:
+    picture = {"mimeType": "image/png", "fileName": "a.png", "content": PICTURE}
+    async with strict_model() as model:
+        program = Resident(tmp_path, model.url, settings())
+        program.config["models"]["providers"]["fake"]["models"][0] |= {"input": ["text", "image"]}
+        program.write()
+        await program.start()
+        model.then(Fail(400, "image exceeds the maximum size"))
+        async with program.client() as client:
+            assert words(await client.say("look at this", attachments=[picture])).startswith("pong")
+            assert words(await client.say("and now")).startswith("pong")
+            assert words(await client.say("and then")).startswith("pong")
+        assert await program.stop() == 0
+        pictures = [seen.raw.count(PICTURE.encode()) for seen in model.requests]
+        assert pictures == [1, 0, 0, 0]
+        assert all(b"[image omitted" in seen.raw for seen in model.requests[1:])
+
+
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

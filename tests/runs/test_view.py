@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from garra.config.sections import Config
-from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
+from garra.core.messages import Assistant, Image, Message, Text, ToolCall, ToolResult, User
 from garra.core.pruning import CLEARED, Report, Settings
+from garra.core.requests import BAD_PICTURE
 from garra.runs.view import SLICE, WINDOWS, View, Views, pruning
 from garra.sdk.model import Model
 
@@ -59,6 +61,23 @@ async def test_off_is_off_and_other_windows_have_their_own() -> None:
     for window in range(12_000, 12_000 + 2 * WINDOWS):
         assert seen.messages(history, model(window)) != history
     assert seen.messages(history, model(10_000_000)) is history
+
+
+async def test_pictures_that_were_refused_are_told_in_words_from_then_on() -> None:
+    bad, good = Image("image/png", "BAD"), Image("image/png", "GOOD")
+    first: tuple[Message, ...] = (User((Text("look"), bad), 1), Assistant((Text("hm"),), 2))
+    view, other = View(Settings()), replace(model(), id="other")
+    view.refused(first, model())
+    later = (*first, User((Text("and this"), good), 3))
+    shown = view.messages(later, model())
+    assert shown[0].content == (Text("look"), Text(BAD_PICTURE))
+    assert shown[1:] == later[1:]
+    again = view.messages((*later, Assistant((Text("yes"),), 4)), model())
+    assert all(one is two for one, two in zip(shown, again, strict=False))
+    assert view.messages(later, other) == later
+    view.refused(first, model())
+    view.refused(later, model())
+    assert view.messages(later, model())[2].content == (Text("and this"), Text(BAD_PICTURE))
 
 
 class Opened:

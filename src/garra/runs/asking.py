@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from garra.core.failover import Attempt
 from garra.core.messages import Message
 from garra.core.spending import Payer
 from garra.core.value import frozen
+from garra.domains.models import mending
 from garra.domains.models.call import Way
 from garra.domains.models.registry import Models
 from garra.runs.history import History
@@ -42,7 +44,7 @@ class Asking:
         self.added = ""
 
     def __call__(self, model: Model, messages: Messages) -> EventStream:
-        """Start one call with a history as it is stored; a model that is none of the run's has the first one's tools."""
+        """Start one call with a history as it is stored. A model that is not the run's has the first one's tools."""
         self.model = model
         said, run = self._said, self._run
         request = ModelRequest(
@@ -55,4 +57,19 @@ class Asking:
             session=run.session_id,
             payer=self._payer,
         )
-        return self._models.stream(request, Way(run.trace.add, run.trace.behind, run.agent_id, self._said.profile))
+        note = self._noting(model, messages)
+        return self._models.stream(request, Way(note, run.trace.behind, run.agent_id, self._said.profile))
+
+    def _noting(self, model: Model, messages: Messages) -> Callable[[Attempt], None]:
+        """Hears of each attempt. Pictures that were only in the one that was refused are not sent again."""
+        add, view, refused = self._run.trace.add, self._view, ""
+
+        def note(attempt: Attempt) -> None:
+            nonlocal refused
+            add(attempt)
+            if attempt.result != "success":
+                refused = attempt.reason
+            elif attempt.level == "operation" and refused and mending.pictures(refused):
+                view.refused(messages, model)
+
+        return note

@@ -13,9 +13,11 @@ import weakref
 from typing import Final
 
 from garra.config.sections import Config
-from garra.core.messages import Message
+from garra.core.messages import Image, Message
 from garra.core.pruning import CLEARED, Pruning, Report, Settings
+from garra.core.requests import without_pictures
 from garra.sdk.model import Model
+from garra.sdk.written import shared
 
 Messages = tuple[Message, ...]
 
@@ -39,18 +41,50 @@ def pruning(config: Config) -> Settings:
     )
 
 
+class Refused:
+    """Pictures that a model's provider did not take: they are told in words from then on, until the program ends."""
+
+    def __init__(self) -> None:
+        self._seen: set[Image] = set()
+        self._plain: Messages = ()
+        self._clean: Messages = ()
+
+    def learn(self, messages: Messages) -> None:
+        """All in `messages`: which of them it was, nobody says."""
+        found = {part for message in messages for part in message.content if isinstance(part, Image)}
+        if not found <= self._seen:
+            self._seen |= found
+            self._plain = self._clean = ()
+
+    def apply(self, messages: Messages) -> Messages:
+        """`messages` without them; only what is new costs work."""
+        if not self._seen:
+            return messages
+        known = shared(messages, self._plain)
+        fresh = without_pictures(messages[known:], self._seen)
+        self._plain, self._clean = messages, (*self._clean[:known], *fresh)
+        return self._clean
+
+
 class View:
     """One session's history as models are sent it. The same messages always give the same view."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._pruned: dict[int, Pruning] = {}
+        self._refused: dict[str, Refused] = {}
         self._known = 0
 
     def messages(self, messages: Messages, model: Model) -> Messages:
         """`messages` for `model`; only what is new costs work."""
         self._known = len(messages)
-        return self._of(model).view(messages)
+        shown = self._of(model).view(messages)
+        refused = self._refused.get(model.ref)
+        return shown if refused is None else refused.apply(shown)
+
+    def refused(self, messages: Messages, model: Model) -> None:
+        """`model` took `messages` only without their pictures: they are not sent to it again."""
+        self._refused.setdefault(model.ref, Refused()).learn(messages)
 
     async def prepare(self, messages: Messages, model: Model) -> Messages:
         """The same, for a long history that is not known yet in slices: others have their turn in between."""

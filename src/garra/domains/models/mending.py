@@ -23,3 +23,8 @@ def mended(request: ModelRequest, failure: Failure) -> ModelRequest | None:
             if any(new is not old for new, old in zip(messages, request.messages, strict=False)):
                 return replace(request, messages=messages, session="")
     return None
+
+
+def pictures(said: str) -> bool:
+    """Whether a refusal was mended, if it was, by leaving out pictures."""
+    return re.search(_THOUGHT, said, re.I) is None and re.search(_PICTURE, said, re.I) is not None
