@@ -7,6 +7,7 @@ from dataclasses import field, fields, replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from garra.core.catalog import Row, merged
 from garra.core.secret import Secret
 from garra.core.value import frozen
 from garra.sdk.model import Cost, Model
@@ -36,7 +37,9 @@ class Entry:
     """One provider as it is in force: the box's file with the configuration's fields laid over it.
 
     `key` is the configured secret, None where none is named. `timeout_s` is the owner's own patience with it,
-    `timeouts` that with each part of a call.
+    `timeouts` that with each part of a call. `params` are for all its models, `own` those of one, by `provider/model`.
+    `found` are rows that its server told, `preview` such as nobody has confirmed: of a model the owner's word counts
+    first, then the box's, then these, field by field.
     """
 
     provider: Provider
@@ -47,14 +50,19 @@ class Entry:
     timeouts: Timeouts = Timeouts()
     rows: Mapping[str, CatalogModel] = field(default_factory=dict)
     configured: bool = False
+    params: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    found: Mapping[str, Row] = field(default_factory=dict)
+    preview: Mapping[str, Row] = field(default_factory=dict)
 
     def model(self, model_id: str) -> Model:
         """Model `model_id` of this provider; one that is nowhere listed gets the usual measures."""
         offered = next((offer for offer in self.provider.models if offer.id == model_id), Offer(model_id))
         row = self.rows.get(model_id)
-        told = _told(offered) | _row(row)
+        unsaid = (self.found.get(model_id, {}), self.preview.get(model_id, {}))
+        told = merged((_row(row), _told(offered), *unsaid))
         window = int(told.get("context_window") or 128_000)
-        cost = Cost(**(_costs(offered.cost) | (_set(row.cost) if row is not None else {})))
+        cost = Cost(**told.get("cost", {}))
         return Model(
             provider=self.provider.id,
             id=model_id,
@@ -67,14 +75,22 @@ class Entry:
             input=tuple(told.get("input") or ("text",)),
             cost=cost,
             headers=self.provider.headers,
-            compat={**self.provider.compat, **offered.compat, **(row.compat if row is not None else {})},
+            compat=self._compat(model_id, told.get("compat", {}), row),
             prompt=offered.prompt or ("lite" if window < SMALL_WINDOW else "full"),
             via=self.via,
         )
 
+    def _compat(self, model_id: str, said: Mapping[str, Any], row: CatalogModel | None) -> dict[str, Any]:
+        """The quirks, and under `params` what the owner wants sent along: what is said of one model counts most."""
+        told = {**self.provider.compat, **said}
+        rows = row.params if row is not None else {}
+        params = {**self.params, **rows, **self.own.get(f"{self.provider.id}/{model_id}", {})}
+        return {**told, "params": {**told.get("params", {}), **params}} if params else told
+
     def listed(self) -> tuple[str, ...]:
         """The models this provider is known to have, the owner's own first."""
-        return tuple(dict.fromkeys([*self.rows, *(offer.id for offer in self.provider.models)]))
+        boxed = (offer.id for offer in self.provider.models)
+        return tuple(dict.fromkeys([*self.rows, *boxed, *self.found, *self.preview]))
 
 
 def shipped() -> tuple[Provider, ...]:
@@ -84,14 +100,34 @@ def shipped() -> tuple[Provider, ...]:
     return tuple(sorted((parse(text, name) for name, text in texts), key=lambda provider: provider.order))
 
 
-def entries(config: Config, known: Iterable[Provider]) -> dict[str, Entry]:
-    """Every provider in force, by id: those of the configuration, then the box's unless `models.mode` is replace."""
+Found = Mapping[str, Mapping[str, Row]]
+"""Rows that servers told, by provider and model."""
+
+
+def entries(config: Config, known: Iterable[Provider], told: Found | None = None) -> dict[str, Entry]:
+    """Every provider in force, by id: those of the configuration, then the box's unless `models.mode` is replace.
+    `told` is what servers said of their models.
+    """
     own = dict(_own(config))
     boxed = {provider.id: provider for provider in known}
     found = {name: _laid(name, settings, boxed.get(name)) for name, settings in own.items()}
     if config.models.mode != "replace":
         found |= {name: Entry(provider) for name, provider in boxed.items() if name not in found}
-    return found
+    found |= {name: replace(found[name], found=rows) for name, rows in (told or {}).items() if name in found}
+    return _with_params(config, found)
+
+
+def _with_params(config: Config, found: dict[str, Entry]) -> dict[str, Entry]:
+    """The same with the parameters that the owner set for all models, for a provider's, and for one."""
+    defaults = config.agents.defaults
+    own = {ref: setting.params for ref, setting in defaults.models.items() if setting.params}
+    every = {name: settings.params for name, settings in _own(config) if settings.params}
+    if not (own or every or defaults.params):
+        return found
+    return {
+        name: replace(entry, params={**defaults.params, **every.get(name, {})}, own=own)
+        for name, entry in found.items()
+    }
 
 
 def _own(config: Config) -> Iterator[tuple[str, Settings]]:
@@ -105,7 +141,7 @@ def _laid(name: str, settings: Settings, boxed: Provider | None) -> Entry:
     compat: dict[str, Any] = {"authHeader": True} if settings.auth_header else {}
     provider = replace(
         base,
-        family=settings.api or base.family,
+        family=settings.api or (base.family if _same_route(settings, base) else base.elsewhere or base.family),
         base_url=settings.base_url or base.base_url,
         compat={**(base.compat if _same_route(settings, base) else {}), **compat},
         audio=_audio(settings, base),
@@ -159,7 +195,8 @@ def _audio(settings: Settings, base: Provider) -> Audio | None:
 
 def _told(offer: Offer) -> dict[str, Any]:
     names = ("name", "context_window", "max_tokens", "reasoning", "input")
-    return {name: value for name in names if (value := getattr(offer, name)) not in {None, ""}}
+    told = {name: value for name in names if (value := getattr(offer, name)) not in {None, ""}}
+    return {**told, "cost": _costs(offer.cost), "compat": offer.compat}
 
 
 def _row(row: CatalogModel | None) -> dict[str, Any]:
@@ -171,7 +208,7 @@ def _row(row: CatalogModel | None) -> dict[str, Any]:
     cap = told.pop("context_tokens", None)
     if cap:
         told["context_window"] = min(cap, told.get("context_window") or cap)
-    return told
+    return {**told, "cost": _set(row.cost), "compat": row.compat}
 
 
 def _costs(cost: Cost | None) -> dict[str, float]:

@@ -20,6 +20,7 @@ from garra.io.http.landing import Landing
 from garra.sdk.ports import DIRECT, Clock, Http, Spawn, Via
 
 ASK_S: Final = 30.0
+WAIT_S: Final = 900.0
 LARGEST: Final = 256 << 10
 
 Show = Callable[[str], Awaitable[None]]
@@ -52,7 +53,10 @@ class OAuth:
             with suppress(Unavailable):  # then it is pasted
                 ticket = replace(ticket, redirect_url=await landing.open(issuer.redirect_url))
             await show(oauth.address(issuer, ticket))
-            code = await self._first(landing.code(), _pasted(paste, ticket))
+            async with asyncio.timeout(WAIT_S):
+                code = await self._first(landing.code(), _pasted(paste, ticket))
+        except TimeoutError:
+            raise UserError("nobody came back from the browser in time; begin again") from None
         finally:
             landing.close()
         return self._given(await self.ask(issuer, oauth.code_form(issuer, code, ticket)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from garra.domains.models.catalog import Entry
 from garra.domains.models.names import Names
 from garra.domains.models.profiles import Asked, Profiles
 from garra.sdk.model import EventStream, Model, ModelRequest, Warms
+from garra.sdk.ports import Clock
 from garra.sdk.provider import Provider
 from garra.sdk.stream import Stream
 
@@ -61,21 +62,34 @@ class Models:
         )
         self._entries: tuple[Config, dict[str, Entry]] | None = None
         self._windows: dict[str, int] = {}
+        self._told: catalog.Found = {}
         self.installed: frozenset[str] = frozenset()
         """Which of the catalog's local models are on this machine."""
         self.picked = ""
         """The model that the first run found where none is configured, as `provider/model`."""
 
+    @property
+    def clock(self) -> Clock:
+        return self._ports.clock
+
+    def env(self) -> Mapping[str, str]:
+        """The environment that keys are looked for in."""
+        return self._ports.env()
+
     def entries(self) -> dict[str, Entry]:
         """The providers in force, by id."""
         config = self._config()
         if self._entries is None or self._entries[0] is not config:
-            self._entries = (config, catalog.entries(config, self._known))
+            self._entries = (config, catalog.entries(config, self._known, self._told))
         return self._entries[1]
 
     def know(self, known: tuple[Provider, ...]) -> None:
         """Other providers are in the box from now on: a plugin that brings one was switched on or off."""
         self._known, self._entries = known, None
+
+    def found(self, told: catalog.Found) -> None:
+        """What the servers of providers said of their models."""
+        self._told, self._entries = told, None
 
     def provider(self, name: str) -> str:
         """The id of the provider that `name` means, which may be another name of it. Raises NotFound."""
@@ -137,7 +151,7 @@ class Models:
 
     def listening(self) -> Listening:
         """Who turns recordings into words."""
-        return Listening(self._names(), self._ports.env(), self.primary() or self.picked)
+        return Listening(self._names(), self._ports.env(), self.primary() or self.picked, self.profiles.key)
 
     async def warm(self, agent_id: str = "") -> None:
         """Prepare the family of the agent's model, so that its first call need not wait; best run in the background.

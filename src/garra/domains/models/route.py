@@ -34,7 +34,10 @@ def parsed(body: object) -> Route | None:
 
 
 def routed(request: ModelRequest, profile: Profile, entry: Entry) -> ModelRequest:
-    """The request as it goes by this login."""
+    """The request as it goes by this login, under the name that the server behind a router has for the model."""
+    upstream = request.model.compat.get("upstreamModel")
+    if isinstance(upstream, str):
+        request = replace(request, model=replace(request.model, id=upstream))
     if profile.kind != "oauth" or not entry.provider.logins:
         return request
     name = profile.extra.get(METHOD)

@@ -1,201 +1,199 @@
-"""`garra models auth`: the logins of model providers that are kept, in which order they are taken, and adding a key.
-
-They are in the state database; a gateway that runs sees a change within ten seconds.
-"""
+"""`garra models auth`: the logins of providers that this installation keeps. Secrets go in, and never come out."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from garra.config.load import load
-from garra.config.sections import Config
-from garra.core import cooldowns, failures, profiles
-from garra.core.cooldowns import Health
-from garra.core.errors import GarraError, NotFound, UserError
-from garra.core.profiles import Profile
-from garra.core.secret import Secret
-from garra.domains.models.logins import Kept, Logins
-from garra.domains.models.profiles import SHARED
-from garra.faces.cli import output, parsing
+from garra.config.write import Writer
+from garra.core.errors import Forbidden, NotFound, UserError
+from garra.core.profiles import OWNER, Profile
+from garra.domains.models import standing
+from garra.faces.cli import models_here, output
+from garra.faces.cli.models_here import Desk
+from garra.faces.cli.models_status import left
+from garra.faces.cli.parsing import parser, with_json
 from garra.faces.cli.place import Place
-from garra.io.clock import SystemClock
-from garra.io.store.db import Database
 
-Step = Callable[[Logins, argparse.Namespace, Config], Awaitable[int]]
-SEEN = "A gateway that runs sees it within ten seconds."
+Told = tuple[dict[str, Any], str]
+"""What is said as JSON, and in words."""
+LOGIN = {"add", "login", "setup-token", "paste-token", "paste-api-key"}
+"""What `models_login` does."""
 
 
-def run(arguments: Sequence[str], place: Place) -> int:
-    """Exit code 0 when done, 1 when it could not be done, 2 when the command line is wrong."""
-    asked = _asked(list(arguments) or ["list"])
-    step: Step = {"list": _list, "order": _order, "use": _use, "paste-api-key": _paste, "logout": _logout}[asked.doing]
-    try:
-        return asyncio.run(_with_logins(step, asked, place))
-    except GarraError as fault:
-        if asked.json:
-            output.say_json({"ok": False, "error": {"type": "cli_error", "message": fault.message}})
-        else:
-            output.note(f"garra: {fault.message}")
+def run(_step: str, words: Sequence[str], place: Place) -> int:
+    asked = _parsed(words)
+    doing = asked.doing or "list"
+    if doing != "list" and (doing, getattr(asked, "what", "")) != ("order", "get") and place.agents:
+        raise Forbidden("an agent's commands may not change logins: their owner does, in another terminal")
+    if doing in LOGIN:
+        return int(importlib.import_module("garra.faces.cli.models_login").run(asked, place))
+    if doing == "logout" and not asked.yes and sys.stdin.isatty() and not _sure(asked.profile):
         return 1
-
-
-def _asked(arguments: list[str]) -> argparse.Namespace:
-    """`order set` takes its ids on either side of its options."""
-    parser = _parser()
-    asked, rest = parser.parse_known_args(arguments)
-    if asked.doing == "order" and not any(word.startswith("-") for word in rest):
-        asked.ids = [*asked.ids, *rest]
-    elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
-    return asked
-
-
-async def _with_logins(step: Step, asked: argparse.Namespace, place: Place) -> int:
-    config = load(place.paths, place.env).config
-    db = Database(place.paths.db)
-    try:
-        return await step(Logins(db, SystemClock(), place.paths.agents), asked, config)
-    finally:
-        await db.close()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = parsing.parser("models auth", "The logins of model providers: which are kept, and which comes first.")
-    common = parsing.with_json(argparse.ArgumentParser(add_help=False))
-    common.add_argument("--agent", default="main", metavar="ID", help="whose (main's serve all agents)")
-    doing = parser.add_subparsers(dest="doing", metavar="COMMAND", required=True)
-
-    def made(name: str, about: str) -> argparse.ArgumentParser:
-        words = f"{about[0].upper()}{about[1:]}."
-        found: argparse.ArgumentParser = doing.add_parser(name, parents=[common], help=about, description=words)
-        return found
-
-    made("list", "the logins that are kept, without their secrets").add_argument("--provider", default="")
-    order = made("order", "show, set or forget the order in which a provider's logins are taken")
-    order.add_argument("what", choices=("get", "set", "clear"))
-    order.add_argument("ids", nargs="*", metavar="ID", help="the first is taken first; those not named are not used")
-    order.add_argument("--provider", required=True)
-    made("use", "take this login first for its provider").add_argument("id", metavar="ID")
-    paste = made("paste-api-key", "keep a key, read from standard input")
-    paste.add_argument("--provider", required=True)
-    paste.add_argument("--profile-id", default="", metavar="ID", help="under this name instead of PROVIDER:manual")
-    made("logout", "forget a login; the key itself stays valid at the provider").add_argument("id", metavar="ID")
-    return parser
-
-
-def mine(kept: Kept, agent: str) -> dict[str, Profile]:
-    """The logins that an agent sees, by id; its own before the common ones."""
-    shared = {id_: each for (owner, id_), each in kept.profiles.items() if owner in SHARED}
-    return shared | {id_: each for (owner, id_), each in kept.profiles.items() if owner == agent}
-
-
-async def _list(logins: Logins, asked: argparse.Namespace, config: Config) -> int:
-    kept = await logins.load()
-    now = SystemClock().now_ms()
-    found = [each for each in mine(kept, asked.agent).values() if asked.provider in ("", each.provider)]
-    rows = [_row(each, kept.health.get((each.agent, each.id), Health()), now) for each in found]
+    body, text = asyncio.run({"list": _list, "order": _order, "logout": _logout}[doing](asked, place))
     if asked.json:
-        output.say_json({"agentId": asked.agent, "profiles": rows, "problems": list(kept.problems)})
-        return 0
-    for problem in kept.problems:
-        output.note(f"garra: {problem}")
-    if not rows:
-        output.say("No login is kept; keys of the configuration and the environment count.")
-        return 0
-    lines = [(row["profileId"], row["type"], row["email"] or "", row["state"]) for row in rows]
-    output.say(output.table(lines, ("LOGIN", "KIND", "ACCOUNT", "STATE")))
-    return 0
-
-
-def _row(profile: Profile, health: Health, now: int) -> dict[str, Any]:
-    unfit = profiles.unfit(profile, now)
-    rest = cooldowns.rest(health, "", now) or max(
-        (each for each in health.models.values() if each.until_ms > now), key=lambda each: each.until_ms, default=None
-    )
-    rests = f"rests {failures.span(rest.until_ms - now)} ({rest.reason})" if rest is not None else ""
-    return {
-        "profileId": profile.id,
-        "provider": profile.provider,
-        "type": profile.kind,
-        "email": profile.email or None,
-        "agentId": profile.agent or "main",
-        "expires": profile.expires_ms,
-        "reasonCode": unfit or "ok",
-        "lastUsed": health.used_ms or None,
-        "cooldownUntil": rest.until_ms if rest is not None else None,
-        "cooldownReason": rest.reason if rest is not None else None,
-        "state": unfit or rests or "ready",
-    }
-
-
-async def _order(logins: Logins, asked: argparse.Namespace, config: Config) -> int:
-    provider = asked.provider.lower()
-    if asked.what == "get":
-        kept = await logins.load()
-        stored = kept.orders.get((asked.agent, provider))
-        configured = config.auth.order.get(provider)
-        shown = stored if stored is not None else configured
-        where = "stored" if stored is not None else "auth.order" if configured is not None else ""
-        if asked.json:
-            output.say_json({"provider": provider, "agentId": asked.agent, "order": shown and list(shown),
-                             "source": where or None})  # fmt: skip
-        else:
-            output.say(f"{' '.join(shown or ())} ({where})" if where else "No order is set: they take turns.")
-        return 0
-    if asked.what == "set":
-        await _known(logins, asked, provider, asked.ids)
-    await logins.order(asked.agent, provider, tuple(asked.ids) if asked.what == "set" else None)
-    return _done(asked, f"The order of {provider}'s logins is {'set' if asked.what == 'set' else 'forgotten'}. {SEEN}")
-
-
-async def _known(logins: Logins, asked: argparse.Namespace, provider: str, ids: Sequence[str]) -> None:
-    if not ids:
-        raise UserError("name the logins in their order; `garra models auth list` shows them")
-    found = mine(await logins.load(), asked.agent)
-    for id_ in ids:
-        if id_ not in found or found[id_].provider != provider:
-            raise NotFound(f"{provider} has no login {id_} here; `garra models auth list` shows them")
-
-
-async def _use(logins: Logins, asked: argparse.Namespace, config: Config) -> int:
-    kept = await logins.load()
-    found = mine(kept, asked.agent)
-    if asked.id not in found:
-        raise NotFound(f"there is no login {asked.id} here; `garra models auth list` shows them")
-    provider = found[asked.id].provider
-    before = kept.orders.get((asked.agent, provider), config.auth.order.get(provider))
-    behind = before if before is not None else [each.id for each in found.values() if each.provider == provider]
-    await logins.order(asked.agent, provider, tuple(dict.fromkeys((asked.id, *behind))))
-    return _done(asked, f"{asked.id} is taken first from now on. {SEEN}")
-
-
-async def _paste(logins: Logins, asked: argparse.Namespace, config: Config) -> int:
-    if sys.stdin.isatty():
-        output.note("Paste the key, then press Enter:")
-    key = (await asyncio.to_thread(sys.stdin.readline)).strip()
-    if not key:
-        raise UserError("no key came on standard input")
-    provider = asked.provider.lower()
-    id_ = asked.profile_id or f"{provider}:manual"
-    agent = "" if asked.agent == "main" else asked.agent
-    await logins.put(Profile(id_, provider, "api_key", Secret(key), agent=agent))
-    return _done(asked, f"Kept as {id_}. {SEEN}")
-
-
-async def _logout(logins: Logins, asked: argparse.Namespace, config: Config) -> int:
-    gone = [await logins.remove(owner, asked.id) for owner in dict.fromkeys((asked.agent, *SHARED))]
-    if not any(gone):
-        raise NotFound(f"the store has no login {asked.id}; `garra models auth list` shows them")
-    return _done(asked, f"{asked.id} is forgotten; at the provider it stays valid. {SEEN}")
-
-
-def _done(asked: argparse.Namespace, words: str) -> int:
-    if asked.json:
-        output.say_json({"ok": True})
+        output.say_json(body)
     else:
-        output.say(words)
+        output.say(text)
     return 0
+
+
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    whole = parser("models auth", "Logins of model providers.")
+    whole.add_argument("--agent", default="", metavar="ID", help="this agent's own; else those that all agents share")
+    doing = whole.add_subparsers(dest="doing", metavar="COMMAND")
+
+    def step(name: str, about: str) -> argparse.ArgumentParser:
+        made: argparse.ArgumentParser = doing.add_parser(
+            name, help=about, description=f"{about[0].upper()}{about[1:]}."
+        )
+        made.add_argument("--agent", default=argparse.SUPPRESS, metavar="ID", help=argparse.SUPPRESS)
+        return with_json(made)
+
+    step("list", "what is kept, without the secrets").add_argument("--provider", default="")
+    step("add", "choose a provider and a way to log in").add_argument("--provider", default="")
+    login = step("login", "log in at a provider")
+    login.add_argument("--provider", default="", help="whose; asked for at a terminal")
+    login.add_argument("--method", default="", help="one of its ways to log in")
+    login.add_argument("--device-code", action="store_true", help="show a code that is entered on any device")
+    login.add_argument("--set-default", action="store_true", help="also make its usual model the one that answers")
+    login.add_argument("--force", action="store_true", help="forget the provider's other logins first")
+    for name, about in (
+        ("setup-token", "keep a subscription's token (claude setup-token)"),
+        ("paste-token", "keep a token"),
+        ("paste-api-key", "keep an API key"),
+    ):
+        pasting = step(name, f"{about}; it is asked for, or read from standard input")
+        pasting.add_argument("--provider", default="anthropic" if name == "setup-token" else "", help="whose it is")
+        pasting.add_argument("--expires-in", default="", metavar="SPAN", help="how long it lives, as 365d or 12h")
+    for each in ("login", "setup-token", "paste-token", "paste-api-key"):
+        doing.choices[each].add_argument("--profile-id", default="", metavar="ID", help="another name for it")
+    order = step("order", "which login of a provider is taken first: get, set, clear")
+    order.add_argument("what", choices=("get", "set", "clear"))
+    order.add_argument("profiles", nargs="*", metavar="PROFILE")
+    order.add_argument("--provider", required=True)
+    leaving = step("logout", "forget a login")
+    leaving.add_argument("profile", metavar="PROFILE")
+    leaving.add_argument("--yes", action="store_true", help="without asking")
+    found = whole.parse_args(words)
+    found.json = getattr(found, "json", False)
+    found.provider = getattr(found, "provider", "")
+    return found
+
+
+async def _list(asked: argparse.Namespace, place: Place) -> Told:
+    async with models_here.opened(place) as desk:
+        only = desk.models.provider(asked.provider) if asked.provider else ""
+        agents = ("", "main", asked.agent) if asked.agent else None
+        listed = [
+            each
+            for each in desk.kept.profiles.values()
+            if only in ("", each.provider) and (agents is None or each.agent in agents)
+        ]
+        now = desk.clock.now_ms()
+        rests = {each["profileId"]: each for each in standing.rests(desk.kept, now)}
+        profiles = [_row(each, rests.get(each.id)) for each in sorted(listed, key=lambda each: each.id)]
+        body = {**_head(asked, desk), "provider": only or None, "profiles": profiles}
+        if not listed:
+            return body, "No logins are kept. `garra models auth login --provider NAME` makes one."
+        rows = [_line(each, rests.get(each.id), now) for each in listed]
+        return body, output.table(rows, ("LOGIN", "PROVIDER", "KIND", "STANDS", "ENDS IN", "RESTS"))
+
+
+def _line(profile: Profile, rest: dict[str, Any] | None, now: int) -> tuple[str, ...]:
+    ends = standing.ends_ms(profile)
+    until = f"{left(rest['remainingMs'])} ({rest['reason']})" if rest else "-"
+    whose = f"{standing.label(profile)} of {profile.agent}" if profile.agent else standing.label(profile)
+    return (
+        whose, profile.provider, profile.kind, standing.standing(profile, now),
+        left(None if ends is None else ends - now), until,
+    )  # fmt: skip
+
+
+def _row(profile: Profile, rest: dict[str, Any] | None) -> dict[str, Any]:
+    ends = standing.ends_ms(profile)
+    shown: dict[str, Any] = {
+        "id": profile.id, "provider": profile.provider, "type": profile.kind, "label": standing.label(profile),
+    }  # fmt: skip
+    if ends is not None:
+        shown["expiresAt"] = moment(ends)
+    if profile.email:
+        shown["email"] = profile.email
+    if profile.agent:
+        shown["agentId"] = profile.agent
+    if profile.extra.get(OWNER):
+        shown["managedBy"] = profile.extra[OWNER]
+    if rest:
+        name = "disabled" if rest["kind"] == "disabled" else "cooldown"
+        shown[f"{name}Until"], shown[f"{name}Reason"] = moment(rest["until"]), rest["reason"]
+    return shown
+
+
+def moment(at_ms: int) -> str:
+    """A moment as JSON has it."""
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _head(asked: argparse.Namespace, desk: Desk) -> dict[str, Any]:
+    agent = asked.agent or "main"
+    paths = desk.place.paths
+    return {"agentId": agent, "agentDir": str(paths.agents / agent / "agent"), "authStatePath": str(paths.db)}
+
+
+async def _order(asked: argparse.Namespace, place: Place) -> Told:
+    async with models_here.opened(place, writes=asked.what != "get") as desk:
+        provider, ids = desk.models.provider(asked.provider), tuple(dict.fromkeys(asked.profiles))
+        if asked.what == "set":
+            known = {each.id for each in desk.kept.profiles.values() if each.provider == provider}
+            if not ids:
+                raise UserError("name the logins, the first to be taken first")
+            if strange := [each for each in ids if each not in known]:
+                raise NotFound(f"{provider} has no login {strange[0]}; there are: {', '.join(sorted(known)) or 'none'}")
+        if asked.what != "get":
+            await desk.logins.order(asked.agent, provider, ids if asked.what == "set" else None)
+            desk = models_here.renewed(desk, await desk.logins.load())
+        order = desk.kept.orders.get((asked.agent, provider))
+        body = {**_head(asked, desk), "provider": provider, "order": None if order is None else list(order)}
+        if order is None:
+            return body, f"No order is set for {provider}: whichever login was used longest ago comes first."
+        return body, "\n".join(order)
+
+
+async def _logout(asked: argparse.Namespace, place: Place) -> Told:
+    async with models_here.opened(place, writes=True) as desk:
+        found = [each for each in desk.kept.profiles.values() if each.id == asked.profile]
+        found = [each for each in found if each.agent == asked.agent] or found
+        if not found:
+            raise NotFound(f"no login {asked.profile} is kept; `garra models auth list` lists them")
+        if found[0].extra.get(OWNER):
+            owner = found[0].extra[OWNER]
+            raise UserError(f"{asked.profile} is the login of {owner}: log out there")
+        if not await desk.logins.remove(found[0].agent, asked.profile):
+            raise UserError(
+                f"{asked.profile} stands in agents/{found[0].agent}/agent/auth-profiles.json: remove it there"
+            )
+        await asyncio.to_thread(_forget, desk, found[0])
+        words = f"{asked.profile} is forgotten here. The key itself is revoked at the provider."
+        return {"ok": True, "profileId": asked.profile}, words
+
+
+def _sure(name: str) -> bool:
+    return input(f"Forget {name}? [y/N] ").strip().lower() in {"y", "yes"}
+
+
+def _forget(desk: Desk, profile: Profile) -> None:
+    """Out of the configuration, too, so that no name there leads nowhere."""
+    writer = Writer(desk.place.paths, desk.place.env)
+    auth = desk.snapshot.config.auth
+    if profile.id in auth.profiles:
+        writer.unset(("auth", "profiles", profile.id))
+    for provider, ids in auth.order.items():
+        if profile.id in ids:
+            rest = [each for each in ids if each != profile.id]
+            path = ("auth", "order", provider)
+            _ = writer.set(path, rest) if rest else writer.unset(path)

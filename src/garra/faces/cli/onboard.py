@@ -109,7 +109,7 @@ def _known(name: str, here: Place) -> str:
 
 def _model(here: Place, loaded: Any, name: str) -> str:
     """The model that is meant; a doubt about it is said. Raises NotFound."""
-    ref, doubt = importlib.import_module("garra.faces.cli.models").meant(here, loaded, name)
+    ref, doubt = importlib.import_module("garra.faces.cli.models_choose").meant(here, loaded, name)
     if doubt:
         output.note(doubt)
     return str(ref)
