@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garra.core.ways import CLOSED, Leave, Target, Way, Ways, covers, leave, target, way
+from garra.core.ways import CLOSED, Leave, Target, Way, Ways, covers, leave, target, way, words
 
 
 def ways(*texts: str) -> Ways:
@@ -95,7 +95,10 @@ def test_open_or_closed() -> None:
 
 
 def test_what_a_yes_is_kept_under_tells_marked_turns_apart() -> None:
-    assert covers(Target("a.org", 443)) == "host:a.org:443"
+    assert covers(Target("a.org", 443)) == covers(Target("a.org", 80)) == "host:a.org:web"
+    assert covers(Target("a.org", 5432)) == "host:a.org:5432"
+    assert words(Target("a.org", 80)) == "a.org (ports 80 and 443)"
+    assert words(Target("a.org", 5432)) == "a.org (port 5432 alone)"
     assert covers(Target("a.org", 443), marked=True) != covers(Target("a.org", 443))
 
 

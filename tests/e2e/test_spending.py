@@ -114,6 +114,7 @@ async def test_a_cap_stops_in_its_chat_with_a_line_that_says_all_and_the_owner_g
         assert "1,010 of 1,000 tokens" in line
         assert "garra config set budget.day.maxTokens" in line
         assert "It is free again when" in line
+        assert sum("Stopped: the budget for today" in text for text in telegram.shown(ANN)) == 1
         assert len(model.requests) == asked
         telegram.say(ANN, "/usage")
         await until(lambda: any("Today: 5 calls, 1,010 tokens" in text for text in telegram.shown(ANN)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from garra.core.approvals import Approval, Question, Source, measured, shown
+from garra.core.approvals import Approval, Question, Source, doing
+from garra.core.showing import measured, shown
 from garra.core.value import frozen
 from garra.domains.exec.approvals import Approvals, Ports, Verdict
 from garra.domains.exec.approvals_grants import Grants
@@ -92,7 +93,7 @@ class Terminal:
 
 def words(question: Question) -> str:
     """A question in plain text, whole."""
-    lines = [shown(question.subject)]
+    lines = [f"May the agent {question.agent_id} {doing(question.kind, question.tool)}?", shown(question.subject)]
     if question.cwd:
         lines.append(f"in {question.cwd}")
     if size := measured(question.subject):

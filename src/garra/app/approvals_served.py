@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from garra.core.approvals import shown
 from garra.core.events import PersonAnswered, PersonAsked
+from garra.core.showing import shown
 from garra.domains.exec.approvals import Approvals, Change
 from garra.gateway import approvals as wire
 from garra.gateway.host import Host

@@ -28,6 +28,8 @@ def watch(house: House, host: Host, channels: Channels) -> Callable[[], None]:
         about, place = turn.address, turn.place
         if warned.cap.account.scope != "run" or warned.over:
             channels.notice(about or NOWHERE, warned.text)
+        if warned.over and turn.origin != "job":
+            return  # the run ends with that very line, where it was asked for
         if about is None:
             host.show.tell(f"budget-{host.new_id()}", turn.session_key, turn.agent_id, warned.text)
         elif place is not None and not place.group and (place.owner or warned.cap.account.scope in OWN):

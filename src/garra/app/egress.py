@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from garra.config.live import Live
+from garra.core.approvals import Question
 from garra.domains.exec.approvals import Approvals
 from garra.domains.exec.egress import Egress, Ports
 from garra.io.clock import SystemClock
@@ -20,6 +21,11 @@ def made(approvals: Approvals, live: Live, spawn: Tasks, stack: AsyncExitStack) 
     def way() -> Via:
         return Via(live.config.proxy_url or None, live.config.ca_file or None)
 
+    def used(question: Question) -> None:
+        now = clock.now_ms()
+        if grant := approvals.grants.covering(question, now):
+            spawn(approvals.grants.use(grant, now), f"use of grant {grant.id}")
+
     doors = [GuardedHttp(way, guard=True), GuardedHttp(way)]
     for door in doors:
         stack.push_async_callback(door.close)
@@ -31,5 +37,6 @@ def made(approvals: Approvals, live: Live, spawn: Tasks, stack: AsyncExitStack) 
             lambda question: approvals.grants.covering(question, clock.now_ms()) is not None,
             clock,
             spawn,
+            used,
         )
     )

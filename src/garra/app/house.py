@@ -295,7 +295,7 @@ async def embedded(
             if complaint := logbook.complaint(house.live):
                 tell(complaint)
             house.runs.held = await held(Shelf(house.db, SHELF))
-            house.purse.tellers.append(lambda _, warned: tell(warned.text))
+            house.purse.tellers.append(lambda _, warned: None if warned.over else tell(warned.text))
             compaction.heard(house.runs, lambda _, text: tell(text))
             house.engines.tellers.append(tell)
             yield house

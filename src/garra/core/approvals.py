@@ -7,7 +7,6 @@ was decided holds for one doing of exactly what was asked.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
 from typing import Final, Literal, assert_never
 
 from garra.core.execrules import Entry
@@ -35,7 +34,7 @@ class Question:
 
     What `allow-always` lets pass is what `remembers` says: of kind exec the `entries`, which are added to the agent's
     allowlist (`execrules.with_entry` for each); of the other kinds `covers`, a name (such as
-    `host:api.example.com:443`) that a grant for this agent is kept under, for `always_ms` (0: until it is revoked).
+    `host:api.example.com:web`) that a grant for this agent is kept under, for `always_ms` (0: until it is revoked).
     With `once_ms`, `allow-once` holds for what `covers` names for so long, too. `tool` names the tool that is called.
     """
 
@@ -223,10 +222,6 @@ Effect = Store | Announce | Resolve | Give | Accepted | Refused
 
 Step = tuple[Approval, tuple[Effect, ...]]
 
-BLANKS, ENDS, FEW, SAME, LONG = 40, 3, 12, 80, 600
-"""The most of each that a text is shown with as it is: blanks, line ends, unseen ones, of one letter; and in all."""
-UNSEEN: Final = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0"
-"""Letters by their kind, of which nothing is to be seen; with those that choose how the letter before them looks."""
 EXPIRED = "nobody answered in time"
 DENIED = "the person who was asked said no"
 
@@ -334,53 +329,19 @@ def _face(question: Question) -> tuple[str, ...]:
 def said(answer: Answer) -> str:
     """An answer in words."""
     words = {"allow-once": "allowed once", "allow-always": "allowed always", "deny": "denied"}[answer.choice]
-    return f"{words} by {answer.by}" if answer.by else words
+    return f"{words} by {called(answer.by)}" if answer.by else words
 
 
-def shown(text: str) -> str:
-    """`text` as a person is shown it: whole, in its lines, and so that nothing hides in it.
-
-    What cannot be seen stands as Python writes it. A long run of blanks, line ends, unseen characters or of one letter
-    would push what follows out of sight: it stands as a count in ⟨⟩.
-    """
-    return "".join(_run(kind, "".join(run)) for kind, run in groupby(text, _kind))
+def called(by: str) -> str:
+    """Who answered, as people call them: a client is known to them by what it is."""
+    return {"openclaw-tui": "the terminal chat", "cli": "the command line"}.get(by, by)
 
 
-def measured(text: str) -> str:
-    """How long `text` is, in a line; empty where that is seen at once."""
-    if len(text) <= LONG:
-        return ""
-    return f"all of it is {len(text):,} characters, {text.count(chr(10)) + 1:,} lines: read it to its end"
-
-
-def _kind(letter: str) -> Literal["seen", "blank", "unseen"]:
-    if letter in " \t\n":
-        return "blank"
-    selects = "\ufe00" <= letter <= "\ufe0f" or "\U000e0100" <= letter <= "\U000e01ef"
-    return "unseen" if selects or letter in UNSEEN or not letter.isprintable() else "seen"
-
-
-def _run(kind: Literal["seen", "blank", "unseen"], run: str) -> str:
-    if kind == "seen":
-        return run if len(run) < SAME else "".join(_same("".join(each)) for _, each in groupby(run))
-    if kind == "unseen":
-        rest = f"⟨{len(run) - 1:,} more that cannot be seen⟩"
-        return _escapes(run) if len(run) <= FEW else _escapes(run[0]) + rest
-    ends = run.count("\n")
-    if ends <= ENDS and max(map(len, run.split("\n"))) <= BLANKS:
-        return run
-    if not ends:
-        return f" ⟨{len(run):,} blanks⟩ "
-    blanks = f" and {len(run) - ends:,} blanks" if len(run) > ends else ""
-    return f"\n⟨{ends:,} line ends{blanks}⟩\n"
-
-
-def _same(run: str) -> str:
-    return run if len(run) < SAME else f"⟨{run[0]} × {len(run):,}⟩"
-
-
-def _escapes(text: str) -> str:
-    return text.encode("unicode_escape").decode()
+def doing(kind: str, tool: str = "") -> str:
+    """What is asked about, as the words before it."""
+    if kind == "exec":
+        return "run this command"
+    return f"use {tool}" if tool else "reach this host from its sandbox" if kind == "egress" else "do this"
 
 
 def short(name: str) -> str:

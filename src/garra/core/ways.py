@@ -110,5 +110,13 @@ def way(text: str) -> Way | None:
 
 
 def covers(target: Target, *, marked: bool = False) -> str:
-    """The name that a person's yes is kept under; of a turn that has read text from outside, another one."""
-    return f"host:{target.host}:{target.port}" + (":marked" if marked else "")
+    """The name that a person's yes is kept under; of a turn that has read text from outside, another one. The ports of
+    the web are one: http leads to https and back.
+    """
+    return f"host:{target.host}:{'web' if target.port in WEB else target.port}" + (":marked" if marked else "")
+
+
+def words(target: Target) -> str:
+    """What such a yes covers, in words."""
+    ports = "ports 80 and 443" if target.port in WEB else f"port {target.port} alone"
+    return f"{target.host} ({ports})"

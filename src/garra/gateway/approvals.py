@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from garra.core.approvals import CHOICES, Answer, Approval, Phase, measured, shown
+from garra.core.approvals import CHOICES, Answer, Approval, Phase, doing
 from garra.core.errors import Unavailable
 from garra.core.scopes import APPROVALS, reaches
+from garra.core.showing import measured, shown
 from garra.core.value import frozen
 from garra.domains.exec.approvals import Approvals, Change
 from garra.gateway.host import Host
@@ -170,7 +171,8 @@ def card(approval: Approval) -> dict[str, Any]:
     """A tool's question in the parts of a card; what does not fit into them whole is said to be longer."""
     question = approval.question
     whole = "\n".join(part for part in (shown(question.subject), warning(approval)) if part)
-    title = f"{question.tool or question.kind} asks for approval"[:TITLE]
+    asks = f"{question.tool} asks for approval" if question.tool else f"May it {doing(question.kind)}?"
+    title = asks[:TITLE]
     return {
         "pluginId": None,
         "title": title,

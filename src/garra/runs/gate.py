@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from garra.core import taint
-from garra.core.approvals import Question, shown
+from garra.core.approvals import Question
 from garra.core.policy import Decision
+from garra.core.showing import shown
 from garra.core.value import frozen
 from garra.domains.tools.pipeline import Gated, Pending
 from garra.sdk.ports import Asker

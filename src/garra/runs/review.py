@@ -11,10 +11,11 @@ from typing import Final, Protocol
 
 from garra.config.sections import Config
 from garra.core import thinking
-from garra.core.approvals import Question, shown
+from garra.core.approvals import Question
 from garra.core.errors import GarraError
 from garra.core.messages import Text, User
 from garra.core.outside import wrap
+from garra.core.showing import shown
 from garra.core.spending import Payer
 from garra.core.taint import Mark
 from garra.core.value import frozen

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from garra.core.approvals import Approval, Choice, said, short, shown
+from garra.core.approvals import Approval, Choice, said, short
 from garra.core.errors import NotFound, UserError
 from garra.core.patterns import later
+from garra.core.showing import shown
 from garra.core.value import frozen
 from garra.domains.exec.approvals import Approvals, Verdict
 from garra.sdk.channel import Address

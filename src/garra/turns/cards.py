@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from garra.core.approvals import CHOICES, Answer, Approval, Choice, Question, measured, said, short, shown
+from garra.core.approvals import CHOICES, Answer, Approval, Choice, Question, doing, said, short
 from garra.core.errors import GarraError, Unavailable
+from garra.core.showing import measured, shown
 from garra.core.value import frozen
 from garra.domains.access.allowlist import Accounts
 from garra.domains.delivery.draft import Draft, OutboxRow, plain_draft
@@ -143,8 +144,8 @@ def text(approval: Approval, address: Address, instead: str = "", *, after: str 
     """The card in Markdown. `instead` stands for what is asked where that is elsewhere; `after` ends what is over."""
     question = approval.question
     subject = instead or fenced(shown(question.subject))
-    doing = "run a command" if question.kind == "exec" else f"use {question.tool}" if question.tool else "do this"
-    lines = [f"**May the agent {question.agent_id} {doing}?**", subject, *_about(question)]
+    what = doing(question.kind, question.tool)
+    lines = [f"**May the agent {question.agent_id} {what}?**", subject, *_about(question)]
     if after:
         return "\n".join((*lines, "", after))
     minutes = max(1, round(question.life_ms / 60_000))

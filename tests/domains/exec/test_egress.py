@@ -29,6 +29,7 @@ class Owner:
     says: Choice = "deny"
     asked: list[Question] = field(default_factory=list)
     granted: set[str] = field(default_factory=set)
+    used: list[str] = field(default_factory=list)
     free: asyncio.Event = field(default_factory=asyncio.Event)
     waits_for: int = 0
 
@@ -83,7 +84,10 @@ async def scene(house: House) -> AsyncIterator[Scene]:
         pytest.skip("no sandbox can start here")
     owner, site = Owner(), Site()
     doors = GuardedHttp(guard=True), GuardedHttp()
-    ports = Ports(*doors, owner, lambda question: question.covers in owner.granted, SystemClock(), house.tasks)
+    ports = Ports(
+        *doors, owner, lambda question: question.covers in owner.granted, SystemClock(), house.tasks,
+        lambda question: owner.used.append(question.covers),
+    )  # fmt: skip
     supervisor.egress = Egress(ports, wait_s=5)
     server = await site.serve()
     port = server.sockets[0].getsockname()[1]
@@ -134,8 +138,8 @@ async def test_a_host_that_is_not_listed_is_named_and_asked_about_once(scene: Sc
     )
     assert {question.subject for question in scene.owner.asked} == {"example.org", "other.example"}
     first = next(question for question in scene.owner.asked if question.subject == "example.org")
-    assert (first.kind, first.covers, first.once_ms) == ("egress", "host:example.org:443", 3_600_000)
-    assert "may reach example.org" in first.remembers
+    assert (first.kind, first.covers, first.once_ms) == ("egress", "host:example.org:web", 3_600_000)
+    assert "may reach example.org (ports 80 and 443)" in first.remembers
     again = await scene.run(commands, fetch("https://example.org/"))
     assert len(scene.owner.asked) == 2
     assert "403" not in again.output
@@ -205,7 +209,7 @@ async def test_a_turn_that_read_text_from_outside_asks_about_listed_hosts_too(sc
     scene.owner.free.set()
     ran = await scene.run(marked, fetch("http://example.org/"))
     assert "403" in ran.output
-    assert scene.owner.asked[0].covers == "host:example.org:80:marked"
+    assert scene.owner.asked[0].covers == "host:example.org:web:marked"
     assert any("text from outside" in line for line in scene.owner.asked[0].why)
 
 

@@ -19,7 +19,7 @@ from garra.faces.tui.chat import Chat, Opening
 from garra.faces.tui.composer import Composer
 from garra.faces.tui.picker import Picker
 from garra.faces.tui.transcript import Transcript
-from garra.faces.tui.views import FootView, NoticeView, SaidView, ToolView, WordsView
+from garra.faces.tui.views import FootView, NoticeView, SaidView, ToolView, WordsView, lined
 from garra.io.clock import SystemClock
 from tests.faces.tui.port import MAIN, Memory, final, tool, words
 
@@ -54,6 +54,11 @@ def status(app: Chat) -> str:
 
 def notices(app: Chat) -> str:
     return "\n".join(str(view.render()) for view in app.query(NoticeView))
+
+
+def test_an_end_of_a_line_in_an_answer_is_one_on_the_screen() -> None:
+    (_, inline, _) = lined().parse("Model: a/b\nThinking: high")
+    assert [child.type for child in inline.children or ()] == ["text", "hardbreak", "text"]
 
 
 async def test_a_message_is_sent_and_its_answer_grows_on_the_screen() -> None:

@@ -48,7 +48,9 @@ class Asked:
 
 @frozen
 class Ports:
-    """`guarded` reaches public addresses only, `open` any. `granted` says whether a person has said yes before."""
+    """`guarded` reaches public addresses only, `open` any. `granted` says whether a person has said yes before, `used`
+    hears that it was acted upon.
+    """
 
     guarded: Dial
     open: Dial
@@ -56,6 +58,7 @@ class Ports:
     granted: Callable[[Question], bool]
     clock: Clock
     spawn: Spawn
+    used: Callable[[Question], None] = lambda _: None
 
 
 class Egress:
@@ -157,6 +160,7 @@ class Passage:
         if target is None:
             return Refusal(f"{host[:80]!r} port {port[:8]!r} is no plain host and port")
         ports, leave = self._egress.ports, ways.leave(self._ways, target)
+        question: Question | None = None
         if leave == "no" or self._asked.marked:
             question = self._question(target)
             said = self._egress.may(question)
@@ -165,6 +169,8 @@ class Passage:
         dial = ports.open if leave == "listed" else ports.guarded
 
         def reached() -> None:
+            if question is not None and str(target) not in self._reached:
+                ports.used(question)
             self._reached[str(target)] = None
             self._refused.pop(str(target), None)
 
@@ -229,7 +235,9 @@ class Passage:
             asked.run_id,
             "",
             choices=("allow-once", "allow-always", "deny"),
-            remembers=f"commands of the agent {asked.agent_id} may reach {target}{also}, until you take it back",
+            remembers=(
+                f"commands of the agent {asked.agent_id} may reach {ways.words(target)}{also}, until you take it back"
+            ),
             why=tuple(why),
             requester=asked.requester,
             covers=covered,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from rich.cells import cell_len
 from rich.text import Text
 from textual.app import ComposeResult
@@ -26,11 +28,25 @@ class SaidView(Horizontal):
         super().__init__(Static(Content(item.text)))
 
 
+def lined() -> MarkdownIt:
+    """Markdown in which an end of a line is one: answers of commands are lists of lines, and models write verses."""
+    parser = MarkdownIt("gfm-like")
+
+    def keep(state: StateCore) -> None:
+        for token in state.tokens:
+            for child in token.children or ():
+                if child.type == "softbreak":
+                    child.type = "hardbreak"
+
+    parser.core.ruler.push("lined", keep)
+    return parser
+
+
 class WordsView(Markdown):
     """An agent's words, Markdown that grows."""
 
     def __init__(self, item: Words) -> None:
-        super().__init__(item.text)
+        super().__init__(item.text, parser_factory=lined)
         self._text = item.text
         self._flow: MarkdownStream | None = None
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from garra.core.approvals import short
+from garra.core.approvals import called, doing, short
+
+OWN = "openclaw-tui"
+"""The name of this very client: who answers here need not be told so."""
 
 
 def told(event: str, payload: Mapping[str, Any]) -> str:
@@ -15,14 +18,20 @@ def told(event: str, payload: Mapping[str, Any]) -> str:
         return ""
     request = payload.get("request") or {}
     if what == "resolved":
-        by = f" by {payload['resolvedBy']}" if payload.get("resolvedBy") else ""
+        who = str(payload.get("resolvedBy") or "")
+        by = f" by {called(who)}" if who and who != OWN else ""
         return f"{short(str(payload.get('id', '')))}: {payload.get('decision')}{by}"
     return _asked(str(payload.get("id", "")), request)
 
 
 def _asked(name: str, request: Mapping[str, Any]) -> str:
     subject = str(request.get("command") or request.get("detail") or request.get("description") or "")
-    lines = [f"The agent {request.get('agentId')} asks whether it may:", subject]
+    what = str(request.get("title") or "")
+    if request.get("command"):
+        what = f"May it {doing('exec')}?"
+    elif tool := str(request.get("toolName") or ""):
+        what = f"May it {doing('tool', tool)}?"
+    lines = [f"The agent {request.get('agentId')} asks: {what}", subject]
     if request.get("cwd"):
         lines.append(f"in {request['cwd']}")
     if request.get("command") and request.get("warningText"):

@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from garra.core.approvals import CHOICES, Kind, Question, shown
+from garra.core.approvals import CHOICES, Kind, Question
 from garra.core.errors import Conflict, NotFound, UserError
 from garra.core.execplan import filled
 from garra.core.ids import AgentId, RunId, SessionKey
+from garra.core.showing import shown
 from garra.domains.exec.approvals import Change, Decision, Verdict
 from garra.gateway import approvals as wire
 from garra.gateway import own
