@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from garra.domains.models.detect import Scout, measure
 from garra.domains.models.registry import Models
@@ -43,16 +43,23 @@ class Told:
 
 
 class FirstPick:
-    """Before a turn: finds a model where none is configured, once, and says which; learns a new one's window."""
+    """Before a turn: finds a model where none is configured, once, and says which; learns a new one's window. `ready`
+    has what its provider's server says of it known.
+    """
 
-    def __init__(self, models: Models, scout: Scout, http: Http, told: Told) -> None:
+    def __init__(
+        self, models: Models, scout: Scout, http: Http, told: Told, ready: Callable[[str, str], Awaitable[None]]
+    ) -> None:
         self._models, self._scout, self._http, self._told = models, scout, http, told
+        self._ready = ready
         self._measured: set[str] = set()
         self._turn_by_turn = asyncio.Lock()
 
     async def __call__(self, turn: Turn) -> None:
         async with self._turn_by_turn:
             ref = turn.model or self._models.primary(turn.agent_id)
+            if ref:
+                await self._ready(ref, turn.agent_id)
             if not ref and not self._models.picked:
                 found = await self._scout.pick(self._models)
                 await self._told(f"model {found.how} {found.ref}", found.words, f"Using {found.ref}.")

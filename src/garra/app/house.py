@@ -14,7 +14,7 @@ from typing import Any
 from garra.app import approvals, brought, commands, compaction, driven, egress, kin, logbook, logins, spending, web
 from garra.app.discretion import Discretion
 from garra.app.first import FirstPick, Progress, Told
-from garra.app.recall import Recalls
+from garra.app.recall import ERRANDS, Recalls, loaded
 from garra.app.turnstile import Turnstile
 from garra.config.live import Live
 from garra.config.load import load
@@ -27,6 +27,7 @@ from garra.domains.exec.approvals import Approvals
 from garra.domains.exec.planning import Host
 from garra.domains.exec.supervisor import Consent, Supervisor
 from garra.domains.models.call import Ports as ModelPorts
+from garra.domains.models.children import Children
 from garra.domains.models.detect import Scout
 from garra.domains.models.fetch import Fetcher
 from garra.domains.models.registry import Models
@@ -86,8 +87,11 @@ class _Calls:
     """A session's door to the gateway's methods; shut where no gateway runs."""
 
     ask_gateway: Any = None
+    recalls: Recalls | None = None
 
     async def ask(self, errand: Errand, method: str, params: Mapping[str, Any]) -> Any:
+        if method in ERRANDS and self.recalls is not None:
+            return await self.recalls.ask(errand, method, params)
         if self.ask_gateway is None:
             raise UserError(f"{method} needs the gateway; start it with `garra gateway run`")
         return await self.ask_gateway(errand, method, params)
@@ -129,6 +133,7 @@ class House:
     discretion: Discretion
     engines: Engines
     recalls: Recalls
+    keeper: logins.Keeper
 
 
 def new_id() -> str:
@@ -169,8 +174,15 @@ class _Building:
         self.clock, self.discretion = SystemClock(), Discretion(found.live)
         self.news = News()
         self.calls = _Calls()
-        self.recalls = Recalls()
+        self.recalls = self.calls.recalls = Recalls(lambda: found.live.config, self._memory)
+        stack.push_async_callback(self.recalls.close)
         self.engines = Engines(lambda name, settings: self.plugins.context(name, settings))
+
+    def _memory(self) -> Any:
+        children = Children(self.programs, self.env, str(self.paths.state))
+        module = loaded()
+        doors = module.Doors(lambda: self.models, self.http, children, self.spawn)
+        return module.Remembering(self.live, self.clock, doors)
 
     async def stores(self) -> None:
         await self.db.open()
@@ -205,9 +217,10 @@ class _Building:
         providers = await asyncio.to_thread(brought.providers, self.plugins)
         ground = logins.Ground(
             self.db, self.clock, self.spawn, self.http, self.paths.agents, self.paths.locks,
-            lambda: live.snapshot.env, lambda: self.models.entries(), logins.looks(self.paths, live),
+            lambda: live.snapshot.env, self.paths.state / "models" / "catalog.json", lambda: self.models,
+            logins.looks(self.paths, live),
         )  # fmt: skip
-        keeper = logins.Keeper(ground)
+        keeper = self.keeper = logins.Keeper(ground)
         self.stack.push_async_callback(keeper.close)
         ports = ModelPorts(
             self.plugins.api, ground.env, self.spawn, self.clock, self.discretion.now, self.purse.spent,
@@ -223,7 +236,8 @@ class _Building:
         gate = Gate(self.approvals, lambda name: next((tool for tool in tools.now if tool.info.name == name), None))
         self.pipeline = Pipeline(
             lambda: tools.now,
-            lambda scope: [*rights.layers(live.config, self.subagents.scope(scope)), *self.reach.door.switches()],
+            lambda scope: [*rights.layers(live.config, self.subagents.scope(scope)), *self.reach.door.switches(),
+                           *self.recalls.layers()],
             self.clock, gate=gate, searching=lambda scope: rights.searching(live.config, scope),
             blots=self.discretion.now,
         )  # fmt: skip
@@ -256,18 +270,21 @@ class _Building:
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)
-        first_pick = FirstPick(self.models, scout, self.http, Told(self.db, self.options.tell))
+        told = Told(self.db, self.options.tell)
+        first_pick = FirstPick(self.models, scout, self.http, told, self.keeper.ready)
         shared = self.options.shared
         turnstile = Turnstile(self.paths.locks, self.sessions, self.clock, self.options.tell) if shared else None
         runs = self.runs = driven.runs(parts, assembler, self.spawn, first_pick, turnstile=turnstile)
         if turnstile is not None:
             runs.subscribe(turnstile.watching(self.spawn))
         kin.bound(self.subagents, assembler, runs)
+        runs.subscribe(self.recalls.heard)
         self.stack.push_async_callback(runs.close)
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
             self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
             self.approvals, self.subagents, self.purse, self.reach, self.discretion, self.engines, self.recalls,
+            self.keeper,
         )  # fmt: skip
 
 

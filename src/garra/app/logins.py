@@ -17,8 +17,9 @@ from garra.io.store.db import Database
 from garra.sdk.ports import Clock, Http, Spawn
 
 if TYPE_CHECKING:
-    from garra.domains.models.catalog import Entry
+    from garra.domains.models.discovery import Asking, Discovery
     from garra.domains.models.refresh import Renewals
+    from garra.domains.models.registry import Models
 
 
 def looks(paths: Paths, live: Live) -> Look:
@@ -34,8 +35,9 @@ def looks(paths: Paths, live: Live) -> Look:
 
 @frozen
 class Ground:
-    """What they stand on. `entries` are the providers in force, `env` the environment, `look` looks up what a key
-    refers to."""
+    """What they stand on. `env` is the environment, `catalog` the file of what servers offer, `look` looks up what a
+    key refers to.
+    """
 
     db: Database
     clock: Clock
@@ -44,7 +46,8 @@ class Ground:
     agents: Path
     locks: Path
     env: Callable[[], Mapping[str, str]]
-    entries: Callable[[], Mapping[str, Entry]]
+    catalog: Path
+    models: Callable[[], Models]
     look: Look
 
 
@@ -54,6 +57,7 @@ class Keeper:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._renewals: Renewals | None = None
+        self._discovery: Discovery | None = None
         self.logins = Logins(ground.db, ground.clock, ground.agents, self._borrowed, look=ground.look)
 
     def _borrowed(self) -> Iterable[Profile]:
@@ -67,6 +71,29 @@ class Keeper:
             self._renewals = self._renewals or _renewals(self._ground, self.logins)
         return await self._renewals.fresh(profile)
 
+    @property
+    def models(self) -> Models:
+        return self._ground.models()
+
+    async def ready(self, ref: str, agent: str = "") -> None:
+        """Before a turn of a model: what its provider's server says of it is known."""
+        entry = self.models.entries().get(ref.partition("/")[0])
+        asked = entry is not None and entry.provider.catalog
+        if self._discovery is None and not asked and not await asyncio.to_thread(self._ground.catalog.exists):
+            return
+        await (await self._discovered()).ready(ref, agent)
+
+    async def refresh(self, only: str = "") -> list[Asking]:
+        """Ask the servers of providers which models they have, all or one."""
+        return await (await self._discovered()).refresh(only and self.models.provider(only))
+
+    async def _discovered(self) -> Discovery:
+        if self._discovery is None:
+            made = (await asyncio.to_thread(_module, "discovery")).Discovery
+            ground = self._ground
+            self._discovery = self._discovery or made(ground.models(), ground.http, ground.clock, ground.catalog)
+        return self._discovery
+
     async def close(self) -> None:
         if self._renewals is not None:
             await self._renewals.close()
@@ -76,7 +103,7 @@ def _renewals(ground: Ground, logins: Logins) -> Renewals:
     refresh, ways = _module("refresh"), _module("ways")
 
     def issuer(profile: Profile) -> Any:
-        entry = ways.known(ground.entries(), profile.provider)
+        entry = ways.known(ground.models().entries(), profile.provider)
         return ways.issuer(entry, profile), entry.via
 
     sources = refresh.Sources(issuer, lambda profile: _module("borrowed").again(profile, ground.env()))

@@ -49,7 +49,7 @@ from garra.gateway import serve as port
 from garra.gateway.host import Host, Parts
 from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
-from garra.gateway.methods import chat, pairing, questions, status
+from garra.gateway.methods import chat, models_auth, pairing, questions, status
 from garra.gateway.methods.tools_why import paired
 from garra.gateway.opening import Opening
 from garra.gateway.server import Gateway
@@ -188,6 +188,7 @@ class _Resident:
             host.more[kin.WHERE] = house.subagents
             host.more[weighing.WHERE] = weighing.asked(house, lambda *where: paired(host)(*where))
             host.more[work.LEDGER] = house.purse.ledger
+            host.more[models_auth.WHERE] = house.keeper
             self._watch(house, host, channels)
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))

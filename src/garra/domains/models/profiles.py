@@ -161,6 +161,11 @@ class Profiles:
         found = next((each for each in fit if each.agent in SHARED and not profiles.unfit(each, now)), None)
         return found.secret.reveal() if found is not None else ""
 
+    @property
+    def known(self) -> Kept:
+        """What is kept, as it was last read."""
+        return self._kept
+
     async def read(self) -> Kept:
         """Read what is kept. A store that cannot be read has nothing."""
         if self.logins is not None:

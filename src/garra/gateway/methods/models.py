@@ -1,8 +1,7 @@
-"""`models.*`: which models can be chosen, and whether their providers can be used."""
+"""`models.list`: which models can be chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -28,11 +27,6 @@ class ModelsList(Params, frozen=True):
     prepared_only: bool = False
     refresh: bool = False
     view: Literal["default", "configured", "provider-config", "all"] = "default"
-
-
-class ModelsAuthStatus(Params, frozen=True):
-    refresh: bool = False
-    agent_id: str | None = None
 
 
 def model_rows(host: Host, agent_id: str, asked: ModelsList | None = None) -> list[dict[str, Any]]:
@@ -63,39 +57,13 @@ def _row(row: ModelRow, *, details: bool, chosen: bool, level: str | None) -> di
     return {**shown, "input": list(row.input), "contextWindow": row.context_window} if details else shown
 
 
-def models_list(host: Host, caller: Caller, params: ModelsList) -> dict[str, Any]:
+async def models_list(host: Host, caller: Caller, params: ModelsList) -> dict[str, Any]:
+    logins = host.more.get("logins")
+    if params.refresh and logins is not None:
+        await logins.refresh(params.provider or "")
     return {"models": model_rows(host, host.agent(params.agent_id), params), "accountSelection": AUTOMATIC}
-
-
-def auth_status(host: Host, caller: Caller, params: ModelsAuthStatus) -> dict[str, Any]:
-    """Per provider, whether there is a key; never the key."""
-    rows = host.models.rows()
-    names = list(dict.fromkeys(row.provider for row in rows))
-    return {
-        "ts": host.clock.now_ms(),
-        "providers": [_provider(host, name, rows) for name in names],
-        "providerCapabilities": [
-            {"provider": name, "apiKeySupported": True, "quickApiKeySetup": False} for name in sorted(names)
-        ],
-    }
-
-
-def _provider(host: Host, name: str, rows: Iterable[ModelRow]) -> dict[str, Any]:
-    usable = any(row.available for row in rows if row.provider == name)
-    configured = host.config.models.providers.get(name)
-    status: dict[str, Any] = {
-        "provider": name,
-        "authProvider": name,
-        "displayName": name,
-        "status": "static" if usable else "missing",
-        "profiles": [],
-    }
-    if usable:
-        status["apiKey"] = {"source": "config" if configured and configured.api_key else "env"}
-    return status
 
 
 METHODS: tuple[Method, ...] = (
     Method("models.list", READ, ModelsList, models_list, startup=True),
-    Method("models.authStatus", READ, ModelsAuthStatus, auth_status),
 )
