@@ -124,5 +124,7 @@ def last_words(run: Run, ended: RunEnded) -> str:
 
 
 def passing(run: Run | None, ended: RunEnded) -> bool:
-    """Whether it is gone on with elsewhere."""
+    """Whether it is gone on with elsewhere, or was housekeeping and no turn."""
+    if run is not None and run.turn.chore:
+        return True
     return ended.ending == "aborted" and run is not None and run.cancel.reason in PASSING
