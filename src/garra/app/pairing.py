@@ -7,20 +7,16 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, cast
 
-import msgspec
-
+from garra.app import offline
 from garra.config.live import Live
 from garra.config.load import load
 from garra.config.paths import Paths
-from garra.core.errors import NotFound
 from garra.domains.access.pairing import Pairing
 from garra.gateway.host import Host
-from garra.gateway.method import ADMIN, PAIRING, inside
+from garra.gateway.method import ADMIN, PAIRING
 from garra.gateway.methods import pairing
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
-from garra.io.files import atomic
-from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 
 
@@ -42,20 +38,9 @@ class Alone:
 
 async def answer(paths: Paths, env: Environment, method: str, params: Mapping[str, Any]) -> Any:
     """What the gateway would answer. Raises UserError as its method does."""
-    await asyncio.to_thread(atomic.folder, paths.state)
     live = Live(paths, env, await asyncio.to_thread(load, paths, env))
-    db = Database(paths.db)
-    try:
+    async with offline.opened(paths) as db:
         register = Pairing(lambda name: Shelf(db, name), SystemClock(), secrets.randbelow)
         await register.load()
-        return await _called(cast(Host, Alone(live, register)), method, params)
-    finally:
-        await db.close()
-
-
-async def _called(host: Host, method: str, params: Mapping[str, Any]) -> Any:
-    row = next((each for each in pairing.METHODS if each.name == method), None)
-    if row is None or row.params is None:
-        raise NotFound(f"there is no {method}")
-    found = row.run(host, inside((ADMIN, PAIRING), "cli"), msgspec.convert(dict(params), row.params))
-    return await found if hasattr(found, "__await__") else found
+        host = cast(Host, Alone(live, register))
+        return await offline.called(host, pairing.METHODS, (ADMIN, PAIRING), method, params)

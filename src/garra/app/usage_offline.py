@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from garra.app import offline
 from garra.app.spending import Zone
 from garra.config.live import Live
 from garra.config.load import load
@@ -21,8 +22,6 @@ from garra.gateway.method import READ, inside
 from garra.gateway.methods import usage
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
-from garra.io.files import atomic
-from garra.io.store.db import Database
 from garra.io.tasks import Tasks
 
 
@@ -36,12 +35,11 @@ class Alone:
 
 async def report(paths: Paths, env: Environment, params: Mapping[str, Any]) -> dict[str, Any]:
     """What the gateway would answer to `usage.report`."""
-    await asyncio.to_thread(atomic.folder, paths.state)
     live = Live(paths, env, await asyncio.to_thread(load, paths, env))
-    db, clock = Database(paths.db), SystemClock()
-    sessions = Sessions(db, paths.agents, clock, lambda: str(uuid.uuid4()))
-    try:
-        async with Tasks() as spawn:
+    clock = SystemClock()
+    async with offline.opened(paths) as db, Tasks() as spawn:
+        sessions = Sessions(db, paths.agents, clock, lambda: str(uuid.uuid4()))
+        try:
             await sessions.open()
             zone = Zone(live, spawn)
             await zone.read()
@@ -49,6 +47,5 @@ async def report(paths: Paths, env: Environment, params: Mapping[str, Any]) -> d
             await ledger.load()
             host = cast(Host, Alone(ledger, sessions, clock))
             return await usage.report(host, inside((READ,)), msgspec.convert(dict(params), usage.UsageReport))
-    finally:
-        await sessions.close()
-        await db.close()
+        finally:
+            await sessions.close()
