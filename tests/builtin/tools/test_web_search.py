@@ -116,7 +116,7 @@ async def test_searxng_and_duckduckgo_need_no_key(tmp_path: Path) -> None:
 async def test_with_nobody_to_ask_it_is_not_offered(tmp_path: Path) -> None:
     async with web_place(tmp_path) as place:
         assert not [spec for spec in place.pipeline.specs(_scope()) if spec.name == "web_search"]
-        place.env["BRAVE_API_KEY"] = "x"
+        place.env = {**place.env, "BRAVE_API_KEY": "x"}
         assert [spec for spec in place.pipeline.specs(_scope()) if spec.name == "web_search"]
         place.config = type(place.config).model_validate({"tools": {"web": {"search": {"enabled": False}}}})
         assert not [spec for spec in place.pipeline.specs(_scope()) if spec.name == "web_search"]

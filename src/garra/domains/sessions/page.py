@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from html import escape
 from typing import Any
 
 from garra.domains.sessions.session import Session
@@ -23,7 +22,9 @@ def html(session: Session, markdown: str) -> str:
     """`markdown` as a page; markup in it is shown and never acted on, and pictures of others are not fetched."""
     library: Any = importlib.import_module("markdown_it")
     body = library.MarkdownIt("commonmark", {"html": False}).disable("image").enable("table").render(markdown)
-    title = escape(session.display_name or session.label or session.title or session.key)
+    title = importlib.import_module("html").escape(
+        session.display_name or session.label or session.title or session.key
+    )
     head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     view = '<meta name="viewport" content="width=device-width">'
     return f"<!doctype html><html>{head}{view}<title>{title}</title><style>{_STYLE}</style><body>{body}</body></html>\n"

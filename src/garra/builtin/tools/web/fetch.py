@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any, Final
 
 import msgspec
 
-from garra.builtin.tools.web.markdown import plain
 from garra.core import outside
 from garra.core.errors import ToolFailed, Unavailable
 from garra.core.taint import Mark
@@ -171,6 +171,13 @@ def as_text(data: bytes, kind: str, charset: str) -> str:
         return data.decode(charset or "utf-8-sig", "replace")
     except LookupError:
         return data.decode("utf-8-sig", "replace")
+
+
+def plain(written: str) -> str:
+    """Markdown of ours as plain text: links by their words, no marks."""
+    text = re.sub(r"\[([^\[\]]*)\]\([^()\s]*\)", r"\1", written)
+    text = re.sub(r"^#{1,6} ", "", text, flags=re.M)
+    return re.sub(r"\*\*|~~|`", "", text)
 
 
 def told(page: Page, more: dict[str, Any], most: int) -> Result:

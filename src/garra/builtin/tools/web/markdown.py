@@ -190,10 +190,3 @@ def markdown(page: str, base: str) -> str:
     writer.feed(page)
     writer.close()
     return writer.text()
-
-
-def plain(written: str) -> str:
-    """Markdown of ours as plain text: links by their words, no marks."""
-    text = re.sub(r"\[([^\[\]]*)\]\([^()\s]*\)", r"\1", written)
-    text = re.sub(r"^#{1,6} ", "", text, flags=re.M)
-    return re.sub(r"\*\*|~~|`", "", text)
