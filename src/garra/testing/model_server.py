@@ -97,7 +97,7 @@ class ModelServer:
             raw = Raw((json.dumps({"object": "list", "data": listed}).encode(),), kind="application/json")
         else:
             reply = self.replies.pop(0) if self.replies else script(seen.body)
-            raw = rendered(reply, seen.path, seen.body)
+            raw = reply if isinstance(reply, Raw) else rendered(reply, seen.path, seen.body)
         headers = {"content-type": raw.kind, "transfer-encoding": "chunked", **raw.headers}
         lines = [f"HTTP/1.1 {raw.status} x", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         if raw.delay_s:

@@ -79,7 +79,8 @@ class Cloud:
     """What a cloud's tools left on the machine of a test."""
 
     def __init__(self, settings: Mapping[str, str] | None = None, files: Mapping[str, bytes] | None = None) -> None:
-        self.settings, self.files = settings or {}, files or {}
+        self.settings = {} if settings is None else settings
+        self.files = {} if files is None else files
 
     def setting(self, *names: str) -> str:
         return next((self.settings[name] for name in names if self.settings.get(name)), "")

@@ -72,7 +72,10 @@ class Tokens:
                 raise _unusable(
                     f"{path} is a login of the kind {other!r}; service_account or authorized_user is needed"
                 )
-        told = await self._ask("POST", str(login.get("token_uri") or TOKEN_URL), via, form)
+        try:
+            told = await self._ask("POST", str(login.get("token_uri") or TOKEN_URL), via, form)
+        except Unavailable as gone:
+            raise RunFailed(failures.gone(gone)) from None
         return self._token_of(told, str(login.get("project_id") or login.get("quota_project_id") or ""))
 
     async def _machine(self, via: Via) -> _Token:
