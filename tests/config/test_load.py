@@ -114,6 +114,15 @@ def test_unknown_keys_are_kept_and_warned_about(here: Installation) -> None:
     assert found.config.gateway.model_extra == {"prot": 1}
 
 
+def test_a_searcher_that_nobody_knows_is_told(here: Installation) -> None:
+    here.write('{"tools": {"web": {"search": {"provider": "gogle"}}}}')
+    (said,) = here.load().warnings
+    assert (said.path, said.wrong) == ("tools.web.search.provider", True)
+    assert '"brave", "duckduckgo"' in said.message
+    here.write('{"tools": {"web": {"search": {"provider": "SearXNG"}}}}')
+    assert here.load().warnings == ()
+
+
 def test_an_unknown_choice_that_safety_depends_on_is_the_closed_one(here: Installation) -> None:
     found = here.load(
         '{ gateway: { bind: "everywhere", auth: { mode: "nope" } }, tools: { exec: { security: "yes" } },'

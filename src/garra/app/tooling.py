@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from garra.app.house import House, embedded
+from garra.app import offline
+from garra.app.house import Found, House, Options, opened
+from garra.config.live import Live
+from garra.config.load import load
 from garra.config.paths import Paths
 from garra.core.errors import NotFound
 from garra.core.keys import agent_of, canonical
@@ -15,13 +19,19 @@ from garra.domains.sessions.session import Session
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.store.shelf import Shelf
+from garra.io.tasks import Tasks
 from garra.runs.explain import Asked
 from garra.runs.toolbox import Toolbox
 
 
 async def answer(paths: Paths, env: Environment, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """What the gateway would answer to `tools.policy` or `tools.explain`. Raises UserError as it does."""
-    async with embedded(paths, env, tell=lambda _: None) as house:
+    live = Live(paths, env, await asyncio.to_thread(load, paths, env))
+    async with (
+        offline.opened(paths) as db,
+        Tasks() as spawn,
+        opened(paths, env, Options(found=Found(live, db, spawn), tell=lambda _: None, shared=True)) as house,
+    ):
         pairing = Pairing(lambda name: Shelf(house.db, name), SystemClock(), secrets.randbelow)
         await pairing.load()
         asked, session = await _asked(house, params)

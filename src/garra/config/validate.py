@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 UNAVAILABLE = "feature using this value will be unavailable"
 BUNDLED = FilePath(__file__).resolve().parents[1] / "builtin" / "providers"
+SEARCHERS = FilePath(__file__).resolve().parents[1] / "builtin" / "search"
 NAMED = FilePath(__file__).with_name("providers.toml")
 _ROUNDS = 3
 _LIKE = 0.75
@@ -45,6 +46,7 @@ def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checke
     """Validate. An unknown choice on which safety depends is read as the closed one, with a warning."""
     warnings = [issue(lack.at, f"{lack.reason} - {UNAVAILABLE}") for lack in missing]
     warnings += strange(unknown(resolved))
+    warnings += _nobody(resolved)
     warnings += channel_keys.misfits(resolved, {lack.at for lack in missing})
     tree = _marked(resolved, missing)
     issues = list(_undeclared(resolved))
@@ -144,6 +146,16 @@ def _undeclared(tree: dict[str, Any]) -> Iterator[Issue]:
             for key in lacking:
                 message = f"custom model providers must declare {key}; only bundled providers may go without"
                 yield issue(("models", "providers", name, key), message)
+
+
+def _nobody(tree: Any) -> Iterator[Issue]:
+    """A searcher that nobody knows: the web is not searched then."""
+    for key in ("tools", "web", "search", "provider"):
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    known = tuple(sorted(path.stem for path in SEARCHERS.glob("*.toml"))) if isinstance(tree, str) else ()
+    if known and isinstance(tree, str) and tree.strip().lower() not in ("", *known):
+        message = f'no searcher is called "{tree}" (allowed: {_listed(known)}); the web is not searched'
+        yield issue(("tools", "web", "search", "provider"), message, known, wrong=True)
 
 
 def _declared(provider: dict[str, Any], key: str) -> bool:
