@@ -196,6 +196,10 @@ class _Resident:
         with trace.step("ready"):
             greeting.greet(host, house, gateway, registry)
         self._announce(gateway, trace, sockets[0].getsockname(), spare)
+        self._behind(house, found)
+
+    def _behind(self, house: House, found: Found) -> None:
+        """What nobody waits for."""
         found.spawn(self._prepare(house), "model family")
         found.spawn(Tidy(house.runs, self.clock).run(), "memory given back")
         found.spawn(keeping.keep(house), "old conversations")
