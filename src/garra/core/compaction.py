@@ -26,6 +26,9 @@ IMAGE_CHARS: Final = 8_000
 """What a picture counts."""
 CHARS: Final = 4
 """Characters of a token, about."""
+SPARSE: Final = 0.5
+DENSE: Final = 4.0
+"""How many tokens a model counts for one that is estimated: as few, as many."""
 FRAME: Final = 16
 """What stands around a message."""
 FLOOR: Final = 20_000
@@ -169,14 +172,14 @@ class Measure:
     def tokens(self, room: Room, model: str) -> int:
         """What the next request takes: what was counted last, and what is new; else an estimate of everything.
 
-        Some servers count nonsense: what they say is never believed below half of the estimate.
+        Some servers count nonsense: what they say is never believed below eight characters a token.
         """
         guess = room.fixed + room.tokens(self.total)
         found = self.counted(model)
         if found is None:
             return guess
         size, tokens = found
-        return max(tokens + room.tokens(self.total - size), guess // 2)
+        return max(tokens + room.tokens(self.total - size), int(guess * SPARSE / room.ratio))
 
 
 def learned(old: float | None, size: int, fixed: int, tokens: int) -> float:
@@ -184,7 +187,7 @@ def learned(old: float | None, size: int, fixed: int, tokens: int) -> float:
 
     It rises at once and falls slowly: a request must not be larger than was thought.
     """
-    seen = min(4.0, max(0.5, tokens / max(1.0, fixed + size / CHARS)))
+    seen = min(DENSE, max(SPARSE, tokens / max(1.0, fixed + size / CHARS)))
     return seen if old is None else max(seen, 0.7 * old + 0.3 * seen)
 
 

@@ -46,7 +46,7 @@ async def test_a_kill_leaves_the_conversation_whole(tmp_path: Path, point: str) 
             async with program.client() as client:
                 await client.say("My boat is called Petrel.")
                 for number in range(4):
-                    await client.say(f"turn {number}")
+                    await client.say(f"turn {number} {'w' * 2_000}")
             await program.stop()
             before = lines(program)
             program.dies(point)
