@@ -8,7 +8,7 @@ import pytest
 
 from garra.core import execrules
 from garra.core.errors import UserError
-from garra.core.execrules import ASK, SECURITY, Entry, Policy, Rules
+from garra.core.execrules import ASK, SECURITY, Entry, Policy, Rules, misread
 
 DOCUMENT: dict[str, Any] = {
     "version": 1,
@@ -144,3 +144,13 @@ def test_exact_arguments_are_told_apart() -> None:
 def test_what_is_no_expression_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError):
         execrules.fits(pattern, ["a"])
+
+
+@pytest.mark.parametrize("pattern", ["rm -rf", "", " ", "ls | sh", "/usr/bin/git -C /", "echo $HOME", "git status"])
+def test_a_pattern_that_cannot_be_meant_says_so(pattern: str) -> None:
+    assert misread(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["rg", "/usr/bin/*", "/opt/My App/run", "~/bin/**", "[ab]*"])
+def test_a_pattern_that_names_a_program_may_be_meant(pattern: str) -> None:
+    assert misread(pattern) == ""

@@ -200,6 +200,13 @@ def test_the_document_is_set_and_checked_without_a_gateway(tmp_path: Path) -> No
         program.run("approvals", "allowlist", "add", "/usr/bin/rg").out
         == "/usr/bin/rg is on the list of * (every agent) now.\n"
     )
+    assert (
+        "no agent nobody; there is: main" in program.run("approvals", "allowlist", "add", "rg", "--agent", "nobody").err
+    )
+    assert "a program alone, here rm" in program.run("approvals", "allowlist", "add", "rm -rf").err
+    listed = program.run("approvals", "allowlist").out
+    assert "/usr/bin/rg" in listed
+    assert "main" in listed
     kept = program.run("approvals", "allowlist", "remove", "ls")
     assert kept.code == 1
     assert "It still stands in that of main: --agent main" in kept.out

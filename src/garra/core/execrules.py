@@ -185,6 +185,19 @@ def with_entry(document: Mapping[str, Any], agent_id: str, entry: Entry) -> dict
     return {"version": 1, **document, "agents": agents}
 
 
+def misread(pattern: str) -> str:
+    """Why a pattern would not mean what was meant by it, in words that name the way out; empty where it may."""
+    words = pattern.split()
+    if not words:
+        return "it is empty: name a program, such as /usr/bin/rg"
+    if any(letter in pattern for letter in "|;&<>$`\n"):
+        return "it names one program, not a line of a shell"
+    arguments = [word for word in words[1:] if word.startswith("-")]
+    if len(words) > 1 and (arguments or not pattern.startswith(("/", "~"))):
+        return f"it names a program alone, here {words[0]}: its arguments belong into argPattern (approvals set --file)"
+    return ""
+
+
 def written(entry: Entry) -> dict[str, Any]:
     """The entry as the document has it."""
     parts = {

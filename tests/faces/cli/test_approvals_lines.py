@@ -72,6 +72,15 @@ def test_what_is_not_taken_away_says_where_it_still_stands() -> None:
     )
 
 
+def test_what_is_listed_is_shown_and_whose_it_is() -> None:
+    document = {"agents": {"*": {"allowlist": ["ls"]}, "home": {"allowlist": [{"pattern": "rg", "argPattern": "a*"}]}}}
+    every = lines.programs(document)
+    assert every == [("* (every agent)", "ls", "any"), ("home", "rg", "a*")]
+    assert lines.programs(document, "main") == every[:1]
+    assert lines.agents({}) == ("main",)
+    assert lines.agents({"agents": {"list": [{"id": "Home"}], "entries": {"work": {}}}}) == ("home", "work")
+
+
 def test_a_change_says_which_list_it_is_in() -> None:
     assert lines.listed("main", "rg", add=True) == "rg is on the list of main now."
     assert lines.listed("*", "rg", add=False) == "rg is off the list of * (every agent)."

@@ -13,6 +13,7 @@ from typing import Any
 
 from garra.client import quick
 from garra.client.socket import Unreachable
+from garra.core import execrules
 from garra.core.characters import escaped
 from garra.core.errors import Forbidden, UserError
 from garra.faces.cli import approvals_lines as lines
@@ -65,9 +66,11 @@ def _parser() -> argparse.ArgumentParser:
     granted = step("grants", "what was allowed for longer than once")
     granted.add_argument("what", nargs="*", metavar="list | revoke ID")
     step("revoke", "let what a grant allowed pass no more").add_argument("id", metavar="ID")
-    listed = step("allowlist", "add or remove a program that may run unasked")
-    listed.add_argument("what", choices=("add", "remove"))
-    listed.add_argument("pattern", metavar="PATTERN", help="a program's path; * and ** stand for any part of it")
+    listed = step("allowlist", "list, add or remove programs that may run unasked")
+    listed.add_argument("what", nargs="?", default="list", choices=("list", "add", "remove"))
+    listed.add_argument(
+        "pattern", nargs="?", default="", metavar="PATTERN", help="a program's path; * and ** stand for any part of it"
+    )
     listed.add_argument("--agent", default="*", metavar="ID", help="for this agent only (default: for all)")
     parser.set_defaults(json=False, url="", token="", password="")
     return parser
@@ -80,7 +83,8 @@ def _answering(step: Any) -> None:
     approving.add_argument("--days", type=int, default=0, metavar="N", help="with --always: for N days only")
     denying = step("deny", "forbid it")
     denying.add_argument("id", metavar="ID")
-    denying.add_argument("--reason", default="", help="what the model is told")
+    denying.add_argument("why", nargs="*", metavar="WHY", help="what the model is told, in words")
+    denying.add_argument("--reason", default="", help="the same")
     resolving = step("resolve", "answer it, in the words of the protocol")
     resolving.add_argument("id", metavar="ID")
     resolving.add_argument("decision", choices=CHOICES)
@@ -134,7 +138,7 @@ def _approve(here: Place, asked: argparse.Namespace) -> int:
 
 
 def _deny(here: Place, asked: argparse.Namespace) -> int:
-    asked.days = 0
+    asked.days, asked.reason = 0, asked.reason or " ".join(asked.why)
     return _decided(here, asked, "deny")
 
 
@@ -208,12 +212,18 @@ def _replaced(here: Place, asked: argparse.Namespace, document: Any, base_hash: 
 
 def _history(here: Place, asked: argparse.Namespace) -> int:
     found = _ask(here, asked, "approval.history", {"limit": max(1, min(asked.limit, 100))})
+    heads, nothing = ("id", "when", "end", "by", "what"), "Nothing was asked in the last thirty days."
+    return _rows(asked, found, [lines.past(row) for row in found["items"]], heads, nothing)
+
+
+def _rows(
+    asked: argparse.Namespace, found: Any, rows: Sequence[Sequence[str]], heads: Sequence[str], nothing: str
+) -> int:
+    """A list as a table, or as it came for scripts."""
     if asked.json:
         output.say_json(found)
-    elif found["items"]:
-        output.say(output.table([lines.past(row) for row in found["items"]], ("id", "when", "end", "by", "what")))
     else:
-        output.say("Nothing was asked in the last thirty days.")
+        output.say(output.table([tuple(row) for row in rows], tuple(heads)) if rows else nothing)
     return 0
 
 
@@ -227,14 +237,9 @@ def _grants(here: Place, asked: argparse.Namespace) -> int:
     if words != ["list"]:
         raise UserError(f"it reads: {here.command} approvals grants [list], or grants revoke ID")
     found = _ask(here, asked, "exec.approval.grants.list", {})
-    if asked.json:
-        output.say_json(found)
-    elif found["grants"]:
-        heads = ("id", "agent", "until", "used", "what passes")
-        output.say(output.table([lines.grant(row) for row in found["grants"]], heads))
-    else:
-        output.say("Nothing was allowed for longer than once; programs that may run are in `approvals get`.")
-    return 0
+    heads = ("id", "agent", "until", "used", "what passes")
+    nothing = "Nothing was allowed for longer than once; programs that may run are in `approvals allowlist`."
+    return _rows(asked, found, [lines.grant(row) for row in found["grants"]], heads, nothing)
 
 
 def _revoke(here: Place, asked: argparse.Namespace) -> int:
@@ -246,8 +251,24 @@ def _revoke(here: Place, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _sure(here: Place, asked: argparse.Namespace) -> None:
+    """Raises UserError for a pattern or an agent that cannot be meant."""
+    if why := execrules.misread(asked.pattern):
+        raise UserError(f"{escaped(asked.pattern)}: {why}")
+    known = lines.agents(here.config)
+    if asked.agent != "*" and asked.agent.lower() not in known:
+        raise UserError(f"there is no agent {escaped(asked.agent)}; there is: {', '.join(map(escaped, known))}")
+
+
 def _allowlist(here: Place, asked: argparse.Namespace) -> int:
     found = _ask(here, asked, "exec.approvals.get", {})
+    if asked.what == "list":
+        heads, nothing = ("agent", "program", "arguments"), "No program is listed; what is not listed is asked about."
+        return _rows(asked, found, lines.programs(found["file"], asked.agent), heads, nothing)
+    if not asked.pattern:
+        raise UserError(f"which program? such as: {here.command} approvals allowlist {asked.what} /usr/bin/rg")
+    if asked.what == "add":
+        _sure(here, asked)
     document = lines.changed(found["file"], asked.agent, asked.pattern, add=asked.what == "add")
     if document == found["file"]:
         words = lines.unchanged(document, asked.agent, asked.pattern, add=asked.what == "add")

@@ -86,6 +86,27 @@ def changed(document: Row, agent: str, pattern: str, *, add: bool) -> dict[str, 
     return {**document, "agents": agents}
 
 
+def programs(document: Row, agent: str = "*") -> list[tuple[str, ...]]:
+    """The programs of every agent's list, or, of one, those that hold for him: agent, program, arguments."""
+    found: list[tuple[str, ...]] = []
+    for name, own in (document.get("agents") or {}).items():
+        if agent in ("*", name) or name == "*":
+            for each in own.get("allowlist") or ():
+                arguments = "any" if isinstance(each, str) else str(each.get("argPattern") or "any")
+                found.append((escaped(_whose(name)), escaped(_pattern(each)), escaped(arguments)))
+    return found
+
+
+def agents(config: Row) -> tuple[str, ...]:
+    """The ids of the agents that a configuration names; `main` where it names none."""
+    section = config.get("agents") or {}
+    listed = section.get("list") if isinstance(section, Mapping) else None
+    entries = section.get("entries") if isinstance(section, Mapping) else None
+    named = [str(each["id"]) for each in listed or () if isinstance(each, Mapping) and each.get("id")]
+    named += [str(name) for name in entries or ()]
+    return tuple(dict.fromkeys(name.lower() for name in named)) or ("main",)
+
+
 def lists(document: Row, pattern: str) -> list[str]:
     """The agents in whose list a program's pattern stands."""
     agents: Mapping[str, Any] = document.get("agents") or {}
