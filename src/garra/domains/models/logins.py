@@ -4,6 +4,7 @@ agent's `auth-profiles.json` brings. Of the same login in both, the database's c
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import stat
@@ -66,11 +67,13 @@ class Logins:
         self._db, self._clock, self._agents, self._borrowed = db, clock, agents, borrowed
 
     async def load(self) -> Kept:
-        """Everything, as it stands now. Raises what the store raises."""
+        """Everything, as it stands now; a database is not made for it. Raises what the store raises."""
+        if not await asyncio.to_thread(self._db.path.exists):
+            return await asyncio.to_thread(self.read_by, None)
         return await self._db.read(self.read_by)
 
-    def read_by(self, connection: Connection) -> Kept:
-        """`load` by a connection that is there."""
+    def read_by(self, connection: Connection | None) -> Kept:
+        """`load` by a connection that is there, or without a database."""
         files = {} if self._agents is None else documents(self._agents)
         found: dict[Owned, Profile] = {("", each.id): each for each in self._borrowed()}
         health: dict[Owned, Health] = {}
@@ -81,14 +84,9 @@ class Logins:
             health |= {(agent, id_): Health(at) for id_, at in document.used.items()}
             orders |= {(agent, provider): ids for provider, ids in document.order.items()}
             problems += [f"agents/{agent}/agent/{NAME}: {problem}" for problem in document.problems]
-        for agent, id_, body, version in connection.execute("SELECT agent, id, body, version FROM auth_profiles"):
-            profile = profiles.read(id_, msgspec.json.decode(body), agent, version)
-            if profile is not None:
-                found[agent, id_] = profile
-        for agent, id_, body in connection.execute("SELECT agent, id, body FROM auth_health"):
-            health[agent, id_] = cooldowns.health_from(msgspec.json.decode(body))
-        for agent, provider, ids in connection.execute("SELECT agent, provider, ids FROM auth_orders"):
-            orders[agent, provider] = tuple(msgspec.json.decode(ids))
+        if connection is not None:
+            own = _stored(connection)
+            found, health, orders = found | dict(own.profiles), health | dict(own.health), orders | dict(own.orders)
         return Kept({owned: self._looked_up(each) for owned, each in found.items()}, health, orders, tuple(problems))
 
     def _looked_up(self, profile: Profile) -> Profile:
@@ -186,6 +184,20 @@ def kept(path: Path, agents: Path, clock: Clock) -> Kept:
         return db.read_now(Logins(db, clock, agents).read_by)
     finally:
         db.close_now()
+
+
+def _stored(connection: Connection) -> Kept:
+    """What the database has."""
+    found, health, orders = {}, {}, {}
+    for agent, id_, body, version in connection.execute("SELECT agent, id, body, version FROM auth_profiles"):
+        profile = profiles.read(id_, msgspec.json.decode(body), agent, version)
+        if profile is not None:
+            found[agent, id_] = profile
+    for agent, id_, body in connection.execute("SELECT agent, id, body FROM auth_health"):
+        health[agent, id_] = cooldowns.health_from(msgspec.json.decode(body))
+    for agent, provider, ids in connection.execute("SELECT agent, provider, ids FROM auth_orders"):
+        orders[agent, provider] = tuple(msgspec.json.decode(ids))
+    return Kept(found, health, orders)
 
 
 NAME: Final = "auth-profiles.json"

@@ -146,7 +146,7 @@ def _head(asked: argparse.Namespace, desk: Desk) -> dict[str, Any]:
 
 
 async def _order(asked: argparse.Namespace, place: Place) -> Told:
-    async with models_here.opened(place, writes=asked.what != "get") as desk:
+    async with models_here.opened(place) as desk:
         provider, ids = desk.models.provider(asked.provider), tuple(dict.fromkeys(asked.profiles))
         if asked.what == "set":
             known = {each.id for each in desk.kept.profiles.values() if each.provider == provider}
@@ -165,7 +165,7 @@ async def _order(asked: argparse.Namespace, place: Place) -> Told:
 
 
 async def _logout(asked: argparse.Namespace, place: Place) -> Told:
-    async with models_here.opened(place, writes=True) as desk:
+    async with models_here.opened(place) as desk:
         found = [each for each in desk.kept.profiles.values() if each.id == asked.profile]
         found = [each for each in found if each.agent == asked.agent] or found
         if not found:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from garra.config.load import Snapshot, load
+from garra.config.references import References
 from garra.core import dotted
 from garra.core.errors import NotFound
 from garra.core.value import frozen
@@ -44,18 +45,18 @@ class Desk:
 
 
 @asynccontextmanager
-async def opened(place: Place, *, writes: bool = False) -> AsyncIterator[Desk]:
-    """All of it, until the block ends. Where nothing was ever kept no database is made, unless the command `writes`."""
+async def opened(place: Place) -> AsyncIterator[Desk]:
+    """All of it, until the block ends. No database is made by looking."""
     ground = await asyncio.to_thread(_read, place)
     snapshot, clock, http = ground.snapshot, SystemClock(), door(place, ground.snapshot)
-    there = writes or ground.kept
     db = Database(place.paths.db)
-    logins = Logins(db, clock, place.paths.agents, lambda: borrowed.found(snapshot.env))
+    look = References(place.paths, snapshot.env, snapshot.merged).look
+    logins = Logins(db, clock, place.paths.agents, lambda: borrowed.found(snapshot.env), look=look)
     async with Tasks() as tasks:
-        ports = Ports(no_api, lambda: snapshot.env, tasks, clock, logins=logins if there else None)
+        ports = Ports(no_api, lambda: snapshot.env, tasks, clock, logins=logins)
         models = Models(lambda: snapshot.config, ports, ground.providers)
         try:
-            kept = await models.profiles.read() if there else ground.outside
+            kept = await models.profiles.read()
             desk = Desk(place, snapshot, models, logins, kept, http, clock, tasks)
             if ground.listed:
                 await discovery(desk).load()
@@ -67,20 +68,16 @@ async def opened(place: Place, *, writes: bool = False) -> AsyncIterator[Desk]:
 
 @frozen
 class _Ground:
-    """What is read before anything is made. `kept`: there is a database; `listed`: servers told what they have."""
+    """What is read before anything is made. `listed`: servers told what they have."""
 
     snapshot: Snapshot
     providers: tuple[Provider, ...]
-    outside: Kept
-    kept: bool
     listed: bool
 
 
 def _read(place: Place) -> _Ground:
     snapshot = load(place.paths, place.env)
-    outside = Kept({("", each.id): each for each in borrowed.found(snapshot.env)}, {}, {})
-    found = providers(place, snapshot)
-    return _Ground(snapshot, found, outside, place.paths.db.exists(), catalog_file(place).exists())
+    return _Ground(snapshot, providers(place, snapshot), catalog_file(place).exists())
 
 
 def discovery(desk: Desk) -> Any:

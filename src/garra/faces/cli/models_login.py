@@ -36,7 +36,7 @@ def run(asked: argparse.Namespace, place: Place) -> int:
 
 
 async def _run(asked: argparse.Namespace, place: Place) -> tuple[Profile, Entry]:
-    async with models_here.opened(place, writes=True) as desk:
+    async with models_here.opened(place) as desk:
         entry = await _provider(asked, desk)
         way = await _way(asked, entry)
         if getattr(asked, "force", False):
