@@ -69,7 +69,7 @@ class Web:
         return Hosts(tuple(origin(each.searcher.url)[1] for each in able))
 
     def switches(self) -> tuple[Layer, ...]:
-        """What is not offered: switched off, or without what it needs. Neither mapping changes without being another."""
+        """What is not offered: switched off, or without what it needs. What is looked at is new where it changed."""
         now = (self._config(), self._env())
         if self._switched is None or self._switched[0] is not now[0] or self._switched[1] is not now[1]:
             self._switched = (*now, settings.switches(*now, self._known))
