@@ -31,6 +31,7 @@ PORTS = (
     "shelf",
     "browsing",
     "recall",
+    "cloud",
 )
 """What a host hands out, by name."""
 

@@ -59,6 +59,8 @@ class Registry:
         plugins = [item for item in found if isinstance(item, Plugin)]
         self._plugins = sorted(discover.choose(plugins, settings), key=lambda plugin: plugin.manifest.order)
         entries = settings.get("entries") or {}
+        on = {plugin.id for plugin in self._plugins if plugin.enabled}
+        self._windows = {name: window for name, window in self._windows.items() if name in on}
         self._faults = {}
         for plugin in self._plugins:
             config = (entries.get(plugin.id) or {}).get("config") or {}
