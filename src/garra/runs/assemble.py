@@ -214,13 +214,13 @@ class Assembler:
     async def _stable(self, run: Run, place: _Place, model: Model, specs: tuple[ToolSpec, ...]) -> prompt.Stable:
         """What of the prompt stays from turn to turn."""
         turn, config = run.turn, self.parts.live.config
-        documents, skills = await asyncio.to_thread(self._read, place, config)
+        folder, documents, skills = await asyncio.to_thread(self._read, place, config, whom_of(run))
         return prompt.Stable(
             product="OpenClaw" if self.parts.paths.compat else "Garra",
             shape="minimal" if turn.origin == "subagent" and model.prompt == "full" else model.prompt,
             tools=tuple(spec.name for spec in specs),
             byname=self._byname(run, model, specs),
-            workspace=(await asyncio.to_thread(self._seat, place, whom_of(run)))[0],
+            workspace=folder,
             files=documents,
             skills=skills,
             memory=config.plugins.slots.memory != "none",
@@ -263,8 +263,8 @@ class Assembler:
             place = self._places[agent_id, str(folder)] = _Place(folder, files, workspace, skills)
         return place
 
-    def _read(self, place: _Place, config: Config) -> tuple[tuple[Document, ...], tuple[Listed, ...]]:
-        """The agent's files, and the skills this machine can use, a line each. Blocks."""
+    def _read(self, place: _Place, config: Config, whom: Whom) -> tuple[str, tuple[Document, ...], tuple[Listed, ...]]:
+        """The folder of a session, the agent's files, and the skills this machine can use, a line each. Blocks."""
         env, resolved = self.parts.env, self.parts.live.snapshot.resolved
         path = env.get("PATH", "")
         world = World(
@@ -273,7 +273,8 @@ class Assembler:
             has_config=lambda name: bool(_looked_up(resolved, name)),
         )
         off = frozenset(name for name, entry in config.skills.entries.items() if entry.enabled is False)
-        return place.workspace.read(), place.skills.lines(world, str(self.parts.paths.home), off)
+        skills = place.skills.lines(world, str(self.parts.paths.home), off)
+        return self._seat(place, whom)[0], place.workspace.read(), skills
 
     async def _zone(self, name: str) -> tzinfo:
         if name not in self._zones:

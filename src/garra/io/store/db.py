@@ -112,6 +112,9 @@ class Database:
             connection = self._connected()
             self._level(connection, full=any(task.durable for task in tasks))
             connection.execute("BEGIN IMMEDIATE")
+            if len(tasks) == 1:
+                _alone(connection, tasks[0], self.path)
+                return None
             for task in tasks:
                 _step(connection, task, self.path)
             connection.execute("COMMIT")
@@ -202,6 +205,17 @@ def _step(connection: Connection, task: _Task, path: Path) -> None:
     if task.error is not None:
         connection.execute("ROLLBACK TO step")
     connection.execute("RELEASE step")
+
+
+def _alone(connection: Connection, task: _Task, path: Path) -> None:
+    """The only caller's work: its transaction is undone where it fails. Raises sqlite3.Error when it is gone."""
+    with task:
+        task.value = task.work(connection)
+    if isinstance(task.error, sqlite3.Error):
+        if not connection.in_transaction:
+            raise task.error
+        task.error = explained(task.error, path)
+    connection.execute("COMMIT" if task.error is None else "ROLLBACK")
 
 
 def pending(connection: Connection, path: Path, folder: Path = _MIGRATIONS) -> list[tuple[int, Path]]:
