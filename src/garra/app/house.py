@@ -175,7 +175,6 @@ class _Building:
         self.news = News()
         self.calls = _Calls()
         self.recalls = self.calls.recalls = Recalls(lambda: found.live.config, self._memory)
-        stack.push_async_callback(self.recalls.close)
         self.engines = Engines(lambda name, settings: self.plugins.context(name, settings))
 
     def _memory(self) -> Any:
@@ -256,6 +255,7 @@ class _Building:
         await commands.wire(self.supervisor, self.approvals, self.db, shared=self.options.shared)
         self.supervisor.egress = egress.made(self.approvals, live, self.spawn, self.stack)
         self.stack.push_async_callback(self.supervisor.close)
+        self.stack.push_async_callback(self.recalls.close)
 
     async def finished(self) -> House:
         prompts = prompt.Prompts(await asyncio.to_thread(prompt.sections))
@@ -278,6 +278,7 @@ class _Building:
         if turnstile is not None:
             runs.subscribe(turnstile.watching(self.spawn))
         kin.bound(self.subagents, assembler, runs)
+        self.reach.sight.charge(lambda run_id: self.purse.payer(run) if (run := runs.find(run_id)) else None)
         runs.subscribe(self.recalls.heard)
         self.stack.push_async_callback(runs.close)
         return House(
