@@ -84,7 +84,7 @@ def _served(asked: argparse.Namespace, place: Place, refs: Sequence[str], limits
         raise UserError("a gateway runs here and probes whole providers: use --probe-provider, or stop it first")
     rows = []
     patience = limits.timeout_s * 20 + 10
-    with quick.Gateway(place.target(), timeout_s=patience) as gateway:
+    with quick.Gateway(place.target(), ("operator.admin",)) as gateway:
         for provider in [asked.probe_provider] if asked.probe_provider else _usable(place):
             for profile in _names(asked.probe_profile) or [""]:
                 params = {"provider": provider, "timeoutMs": round(limits.timeout_s * 1_000)}

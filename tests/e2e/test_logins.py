@@ -1,0 +1,58 @@
+"""Logging in with a code, turns by that login through the running gateway, its renewal, and a live probe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from garra.testing.issuer import Issuer
+from garra.testing.model_server import ModelServer
+from tests.e2e.resident import resident, words
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
+
+
+def providers(model: ModelServer, issuer: Issuer) -> dict[str, Any]:
+    login = {
+        "kind": "oauth", "clientId": "client", "tokenUrl": f"{issuer.url}/token", "deviceUrl": f"{issuer.url}/device",
+        "route": {"headers": {"x-account": "{accountId}"}},
+    }  # fmt: skip
+    row = {"id": "fake", "name": "fake"}
+    own = {"api": "openai-completions", "baseUrl": f"{model.url}/v1", "models": [row], "logins": {"sso": login}}
+    return {"providers": {"corp": own}}
+
+
+@pytest.mark.req("MODEL-05", "MODEL-21")
+async def test_a_device_logs_in_and_the_gateway_renews_its_login(tmp_path: Path) -> None:
+    async with ModelServer() as model, Issuer(interval=1, expires_in=60) as issuer:
+        issuer.grants = ["pending", "ok"]
+        more = {"models": providers(model, issuer), "agents": {"defaults": {"model": "corp/fake"}}}
+        async with resident(tmp_path, model.url, more) as gateway, gateway.client() as client:
+            login = await gateway.run("models", "auth", "login", "--provider", "corp", "--device-code", "--json")
+            assert (login[0], json.loads(login[1])["type"]) == (0, "oauth"), login[2]
+            assert "AB-CD" in login[2]
+            listed = await gateway.run("models", "auth", "list", "--json")
+            assert [each["email"] for each in json.loads(listed[1])["profiles"]] == ["a@example.org"]
+            await client.call("models.authRefresh", {"operation": "login"})
+            issuer.expires_in = 3_600
+            for name in "abc":
+                assert "hello" in words(await client.say("hello", f"agent:main:{name}"))
+            posts = [each for each in model.requests if each.method == "POST"]
+            assert {each.key for each in posts} <= issuer.access
+            assert len({each.key for each in posts}) == 1
+            assert {each.headers.get("x-account") for each in posts} == {"acc"}
+            assert issuer.uses["refresh_token"] == 1
+            told = await client.call("models.authStatus")
+            corp = next(each for each in told["providers"] if each["provider"] == "corp")
+            assert (corp["status"], corp["profiles"][0]["type"]) == ("ok", "oauth")
+            probe = await gateway.run("models", "probe", "--probe-provider", "corp", "--json")
+            assert probe[0] == 0, probe
+            assert [each["status"] for each in json.loads(probe[1])["results"]] == ["ok"], probe
+            gone = await client.call("models.authLogout", {"provider": "corp"})
+            assert len(gone["removedProfiles"]) == 1
+            everything = json.dumps([told, gone, login, listed, probe])
+            assert not any(secret in everything for secret in [*issuer.access, *issuer.live, *issuer.spent])
+            assert not any(secret in gateway.log() for secret in [*issuer.access, *issuer.live])
