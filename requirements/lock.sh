@@ -12,13 +12,12 @@ extras() {
   "$PYTHON" - "$@" <<'READ'
 import sys, tomllib
 found = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]
-del found["anthropic"]
 wanted = sys.argv[1:]
 print("\n".join(line for name in wanted for line in found[name]) if wanted else "\n".join(sorted(found)))
 READ
 }
-"$UV" pip compile pyproject.toml --extra anthropic $FORM -o requirements/run.lock
-"$UV" pip compile pyproject.toml --extra anthropic --group dev $FORM -c requirements/run.lock -o requirements/dev.lock
+"$UV" pip compile pyproject.toml $FORM -o requirements/run.lock
+"$UV" pip compile pyproject.toml --group dev $FORM -c requirements/run.lock -o requirements/dev.lock
 echo 'matrix-synapse>=1.163' | "$UV" pip compile - $FORM --only-binary :all: -o requirements/synapse.lock
 names=$(extras)
 all=$(mktemp)
