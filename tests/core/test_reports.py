@@ -95,3 +95,6 @@ def test_which_is_meant() -> None:
     assert "means 2" in find([one, replace(two, label="scout")], "scout")[1]
     for which in ("3", "0", "", "zz"):
         assert "there is no sub-agent" in find(both, which)[1]
+    assert find(both, "9") == (None, "there is no sub-agent 9; they are numbered 1 to 2")
+    assert find([one], "9")[1].endswith("9; there is only one")
+    assert find([], "9")[1].endswith("9; none was made in this conversation")

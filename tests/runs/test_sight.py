@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from garra.config.sections import Config
 from garra.core.errors import NotFound, ToolFailed
 from garra.core.ids import AgentId
 from garra.core.messages import Assistant, Image, Text
+from garra.core.spending import Payer
 from garra.domains.models.registry import Models
 from garra.runs.sight import Sight
 from garra.sdk.model import Model, ModelRequest
@@ -91,3 +93,12 @@ async def test_the_model_set_for_it_is_asked_and_then_the_next() -> None:
         await sight(models, "anthropic/claude").study(study("open/one"))
     with pytest.raises(ToolFailed, match="pdfModel"):
         await sight(models, "gone/x").study(study("open/one"))
+
+
+async def test_the_run_that_asks_pays() -> None:
+    models, account = Answering(), Payer("r7", "r7", "agent:main:main", "main")
+    eyes = sight(models, {"primary": "open/one"})
+    eyes.charge(lambda run_id: account if run_id == "r7" else None)
+    await eyes.study(replace(study("open/one"), run_id="r7"))
+    await eyes.study(study("open/one"))
+    assert [request.payer for request in models.asked] == [account, None]

@@ -35,6 +35,7 @@ class Reach:
     door: Web
     ports: dict[str, Any]
     browser: Host
+    sight: Sight
 
 
 @frozen
@@ -73,11 +74,12 @@ async def opened(ground: Ground, stack: AsyncExitStack) -> Reach:
     )  # fmt: skip
     stack.push_async_callback(browser.close)
     media = MediaRoot(ground.paths.media, clock)
+    sight = Sight(ground.models, lambda: live.config, clock)
     ports = {
         "web": door,
         "bounded": Bounded(ground.programs, ground.env, str(ground.paths.state)),
-        "sight": Sight(ground.models, lambda: live.config, clock),
+        "sight": sight,
         "shelf": shelf.Shelf(media, Handles(Shelf(ground.db, SPACE), media)),
         "browsing": browser,
     }
-    return Reach(door, ports, browser)
+    return Reach(door, ports, browser, sight)

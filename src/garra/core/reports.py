@@ -113,7 +113,15 @@ def find(children: Sequence[Child], which: str) -> tuple[Child | None, str]:
             return found[0], ""
         if found:
             return None, f"{which[:80]!r} means {len(found)} sub-agents: name one by its number or session"
+    if wanted.isascii() and wanted.isdigit() and len(wanted) < 4:
+        return None, f"there is no sub-agent {int(wanted)}; {_counted(len(children))}"
     return None, f"there is no sub-agent {which[:80]!r} here"
+
+
+def _counted(count: int) -> str:
+    if not count:
+        return "none was made in this conversation"
+    return "there is only one" if count == 1 else f"they are numbered 1 to {count}"
 
 
 def _names(child: Child) -> tuple[str, ...]:

@@ -241,17 +241,17 @@ def aim(arguments: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={arguments[name]}" for name in AIMS if arguments.get(name))
 
 
-def covered(session_key: str, tool: str, marks: Marks, aim: str = "") -> str:
+def covered(session_key: str, tool: str, marks: Marks, target: str = "") -> str:
     """The name of what `allow-always` lets pass: this tool, at what it is aimed at, in this session, for as long as it
     holds this very text.
     """
-    where = f":{hashlib.sha256(aim.encode('utf-8', 'replace')).hexdigest()[:32]}" if aim else ""
+    where = f":{hashlib.sha256(target.encode('utf-8', 'replace')).hexdigest()[:32]}" if target else ""
     return f"taint:{tool}:{marks.digest}:{session_key}{where}"
 
 
-def remembers(tool: str, aim: str = "") -> str:
+def remembers(tool: str, target: str = "") -> str:
     """The same in words."""
-    this = f"{tool} with {aim[:WHERE]}" if aim else tool
+    this = f"{tool} with {target[:WHERE]}" if target else tool
     return f"{this} in this conversation, until it reads more text from outside"
 
 

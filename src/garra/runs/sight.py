@@ -10,6 +10,7 @@ from garra.config.sections import Config
 from garra.core.errors import NotFound, ToolFailed
 from garra.core.ids import AgentId
 from garra.core.messages import Assistant, Image, Text, User
+from garra.core.spending import Payer
 from garra.domains.models.registry import Models
 from garra.sdk.model import Model, ModelRequest
 from garra.sdk.ports import Clock
@@ -51,6 +52,7 @@ class Sight:
 
     def __init__(self, models: Callable[[], Models], config: Callable[[], Config], clock: Clock) -> None:
         self._models, self._config, self._clock = models, config, clock
+        self._payer: Callable[[str], Payer | None] = lambda _: None
 
     def sees(self, model: str) -> bool:
         try:
@@ -62,11 +64,16 @@ class Sight:
         defaults = self._config().agents.defaults
         return Documents(round(defaults.pdf_max_mb * (1 << 20)), defaults.pdf_max_pages)
 
-    async def describe(self, pictures: Sequence[Image], prompt: str, agent_id: AgentId) -> str:
+    def charge(self, payer: Callable[[str], Payer | None]) -> None:
+        """From now on the calls for a run go to the account that `payer` names."""
+        self._payer = payer
+
+    async def describe(self, pictures: Sequence[Image], prompt: str, agent_id: AgentId, run_id: str = "") -> str:
         said: list[str] = []
         for model in self._candidates(agent_id):
             words = User((Text(prompt or "Describe this picture."), *pictures), self._clock.now_ms())
-            answer = await self._models().stream(ModelRequest(model, SYSTEM, (words,), max_tokens=2_048)).result()
+            request = ModelRequest(model, SYSTEM, (words,), max_tokens=2_048, payer=self._payer(run_id))
+            answer = await self._models().stream(request).result()
             if answer.stop not in ("error", "aborted") and answer.text:
                 return answer.text
             said.append(f"{model.ref}: {answer.error or 'it said nothing'}")
@@ -96,7 +103,9 @@ class Sight:
         else:
             file = Text(await asked.text())
         words = User((file, Text(asked.prompt)), self._clock.now_ms())
-        return await self._models().stream(ModelRequest(model, READING, (words,), max_tokens=4_096)).result()
+        payer = self._payer(asked.run_id)
+        request = ModelRequest(model, READING, (words,), max_tokens=4_096, payer=payer)
+        return await self._models().stream(request).result()
 
     def _model(self, ref: str | None, agent_id: AgentId) -> Model | None:
         try:

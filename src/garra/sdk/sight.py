@@ -22,6 +22,7 @@ class Documents:
 class Study:
     """What is asked of a PDF. `model` (`provider/id`) is the one that calls; `text` gives the file's text, for a model
     that takes no PDF itself. `whole`: all of the file is meant, so that it may be given as it is.
+    `run_id` is the run that asks, and pays.
     """
 
     data: bytes
@@ -30,6 +31,7 @@ class Study:
     model: str
     text: Callable[[], Awaitable[str]]
     whole: bool = True
+    run_id: str = ""
 
 
 @frozen
@@ -48,8 +50,10 @@ class Sight(Protocol):
         """Whether `model` (`provider/id`) takes pictures itself."""
         ...
 
-    async def describe(self, pictures: Sequence[Image], prompt: str, agent_id: AgentId) -> str:
-        """What the configured image model says of them. Raises ToolFailed with a line on what to set."""
+    async def describe(self, pictures: Sequence[Image], prompt: str, agent_id: AgentId, run_id: str = "") -> str:
+        """What the configured image model says of them; the run `run_id` pays for it. Raises ToolFailed with a line on
+        what to set.
+        """
         ...
 
     def documents(self) -> Documents: ...

@@ -58,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     removing.add_argument("--yes", action="store_true", help="without asking")
     removing.add_argument("--dry-run", action="store_true", help="say what would be done")
     importing = step("import", "put the NAME=value lines of a .env file into the store")
-    importing.add_argument("--from", dest="file", default="-", metavar="F", help="the file (default: standard input)")
+    importing.add_argument("path", nargs="?", default="", metavar="FILE", help="the file (default: standard input)")
+    importing.add_argument("--from", dest="file", default="-", metavar="F", help="the same")
     importing.add_argument("--dry-run", action="store_true", help="say what would be done")
     importing.add_argument("--yes", action="store_true", help=argparse.SUPPRESS)
     auditing = step("audit", "what stands in files as it is, and which references lead nowhere")
@@ -196,6 +197,9 @@ def _agreed(question: str) -> bool:
 
 
 def _import(here: Place, asked: argparse.Namespace) -> int:
+    asked.file = asked.path or asked.file
+    if asked.file != "-" and not Path(asked.file).is_file():
+        raise NotFound(f"there is no file {asked.file}")
     text = sys.stdin.read(16 << 20) if asked.file == "-" else atomic.read(Path(asked.file), 16 << 20)
     found = importlib.import_module("garra.config.variables").dotenv(text)
     store = _store(here)
@@ -203,8 +207,25 @@ def _import(here: Place, asked: argparse.Namespace) -> int:
         check(name, value, kind_of(name))
     for name, value in () if asked.dry_run else found.items():
         store.set(name, value, Entry(kind=kind_of(name), updated_at=SystemClock().now_ms()))
-    output.say(f"{'Would store' if asked.dry_run else 'Stored'}: {', '.join(found) or 'nothing'}.")
+    output.say(_taken(here, asked, found))
     return 0
+
+
+def _taken(here: Place, asked: argparse.Namespace, found: Sequence[str]) -> str:
+    """What of a file was kept, and what it is: by their names some are secrets, the others plain variables."""
+    if not found:
+        return f"{asked.file} has no line NAME=value: nothing was stored."
+    secret = [name for name in found if kind_of(name) == "secret"]
+    plain = [name for name in found if name not in secret]
+    parts = [f"{'Would store' if asked.dry_run else 'Stored'}: {', '.join(secret) or 'no secret'}."]
+    if plain:
+        parts.append(
+            f"As plain variables, which may be shown: {', '.join(plain)}. Where one is a secret: "
+            f"{here.command} secrets set NAME --kind secret"
+        )
+    if secret and not asked.dry_run and asked.file != "-":
+        parts.append(f"They still stand in {asked.file}, too: remove them there.")
+    return "\n".join(parts)
 
 
 def _audit(here: Place, asked: argparse.Namespace) -> int:

@@ -134,7 +134,8 @@ class Browser:
         mark, picture = Mark("web", found["url"]), Image(found["mime"], found["data"])
         if self._sight.sees(call.context.model):
             return Result((Text(f"{head} {outside.name(found['url'])}"), picture), details, (mark,))
-        words = await self._sight.describe((picture,), "Describe this page.", call.context.agent_id)
+        here = call.context
+        words = await self._sight.describe((picture,), "Describe this page.", here.agent_id, here.run_id)
         return Result.of(f"{head} as another model describes it:\n{outside.wrap(words, mark)}", details, (mark,))
 
     async def _downloads(self, call: Call, fetched: Any) -> str:

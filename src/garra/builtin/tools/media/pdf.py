@@ -83,7 +83,7 @@ class Pdf:
             return joined(told(taken.name, await self._read(call, taken, rules), taken.marks).content)
 
         whole = not call.arguments.get("pages") and not call.arguments.get("password")
-        asked = Study(taken.data, prompt, call.context.agent_id, call.context.model, text, whole)
+        asked = Study(taken.data, prompt, call.context.agent_id, call.context.model, text, whole, call.context.run_id)
         said = await self._sight.study(asked)
         if said is None:
             return None

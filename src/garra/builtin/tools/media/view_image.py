@@ -53,6 +53,7 @@ class ViewImage:
         line = f"{outside.name(taken.name)} ({size})"
         if self._sight.sees(call.context.model):
             return Result((Text(line), shown), details, taken.marks)
-        words = await self._sight.describe((shown,), call.arguments.get("prompt", ""), call.context.agent_id)
+        prompt, here = call.arguments.get("prompt", ""), call.context
+        words = await self._sight.describe((shown,), prompt, here.agent_id, here.run_id)
         mark = taken.marks[0] if taken.marks else Mark("file", taken.name)
         return Result.of(f"{line}, as another model describes it:\n{outside.wrap(words, mark)}", details, (mark,))
