@@ -182,6 +182,26 @@ async def test_old_results_are_sent_in_brief_after_a_pause_and_stay_so(tmp_path:
         assert not model.refused
 
 
+@pytest.mark.req("SESS-20")
+async def test_active_memory_tells_what_the_workspace_remembers(tmp_path: Path) -> None:
+    on = {"plugins": {"entries": {"active-memory": {"enabled": True, "config": {"mode": "always"}}}}}
+    async with strict_model() as model:
+        program = Resident(tmp_path, model.url, settings(on))
+        workspace = program.state / "workspace"
+        (workspace / "memory").mkdir(parents=True)
+        (workspace / "memory" / "2026-05-02.md").write_text("# 2026-05-02\n\n- Petronella is allergic to walnuts.\n")
+        for day in range(10, 22):
+            (workspace / "memory" / f"2026-05-{day}.md").write_text(f"# 2026-05-{day}\n\n- The ferry left at {day}.\n")
+        await program.start()
+        async with program.client() as client:
+            await client.say("Bake a cake for Petronella, please")
+        assert await program.stop() == 0
+        fixed, _, tail = parts(model.requests[-1])
+        assert "allergic to walnuts" in tail
+        assert "memory/2026-05-02.md#L" in tail
+        assert b"walnuts" not in fixed
+
+
 async def test_the_owner_is_shown_what_fills_the_window(tmp_path: Path) -> None:
     async with strict_model() as model:
         program = Resident(tmp_path, model.url, settings())
