@@ -144,7 +144,7 @@ def test_pictures_count_and_go_with_words_in_their_place() -> None:
     picture = Image("image/png", "AAAA")
     assert chars(user(0, "", picture)) - chars(user(0, "")) == IMAGE_CHARS == 8_000
     seen = ToolResult("c", "look", (Text("seen"), picture), 0)
-    shots = [Assistant((ToolCall("c", "look", {}),), 0), seen] * 8
+    shots: list[Message] = [Assistant((ToolCall("c", "look", {}),), 0), seen] * 8
     messages = (user(0, "what is this", picture), *shots, *history([100, 100], 6 * MINUTE))
     pruning = Pruning(Settings(), WINDOW)
     shown = pruning.view(messages)
