@@ -36,6 +36,8 @@ LONGEST: Final = 8_000
 SILENCE: Final = "NO_REPLY"
 TOOL: Final = "write"
 LIMIT: Final = 4 << 20
+NOTED: Final = "<!-- from a conversation"
+"""How the line begins that says where words of the diary come from; memory's index reads it."""
 TIMEOUT_S: Final = 120.0
 REFUSED: Final = "Not done: before a summary only `write` to {path} is possible, which adds to the end of it."
 
@@ -136,7 +138,8 @@ async def _append(ground: Ground, path: str, text: str, left: int) -> int:
         fresh = fresh.strip()[: max(0, left)]
         if not fresh:
             return 0
-        entry = f"{_told(ground.marks())}{fresh}\n"
+        head = origin(whose(ground.run), ground.marks(), noted=NOTED in old)
+        entry = f"{head}{fresh}\n"
         joint = "" if not old or old.endswith("\n") else "\n"
         data = f"{old}{joint}{entry}".encode(errors="replace")
         await asyncio.to_thread(ground.files.write, path, data)
@@ -149,9 +152,20 @@ def _read(files: Files, path: str) -> str:
     return files.read(path, LIMIT).decode("utf-8", "replace")
 
 
-def _told(marks: Marks) -> str:
-    """What is written before words that may come from outside."""
-    return f"<!-- from a conversation that read {taint.brief(marks)} -->\n" if marks.count else ""
+def origin(owner: str, marks: Marks, *, noted: bool) -> str:
+    """The line above words, for whoever reads the diary: with whom they were spoken, where that was not the owner, and
+    what had been read. `noted`: such a line stands in the file, so that words without one would be taken for its.
+    """
+    with_ = f" with {owner}" if owner else ""
+    read = f" that read {taint.brief(marks)}" if marks.count else ""
+    return f"{NOTED}{with_}{read} -->\n" if with_ or read or noted else ""
+
+
+def whose(run: Run) -> str:
+    """Whose words a conversation holds: `channel:account:sender`, empty for the owner's own."""
+    place = run.turn.place
+    who = f"{place.channel}:{place.account}:{place.sender}" if place is not None and not place.owner else ""
+    return "".join(who.split())
 
 
 def _said(ground: Ground, call: ToolCall, text: str, *, failed: bool) -> ToolResult:
