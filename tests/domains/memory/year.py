@@ -37,6 +37,7 @@ def transcript(root: Path, name: str, key: str, said: Sequence[tuple[str, str]],
         {"type": "custom", "id": "k", "parentId": None, "customType": "garra:session", "data": {"key": key}},
     ]
     path = root / "sessions" / f"{name}.jsonl"
+    path.parent.mkdir(exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in head))
     add(path, said, **meta)
     return path
