@@ -60,7 +60,11 @@ def test_the_command_of_the_page_runs_as_it_is_printed(tmp_path: Path, capsys: p
 
 
 def test_the_provider_of_the_page_is_a_configuration() -> None:
-    (written,) = blocks("add-a-provider.md", "json5")
+    written, *clouds = blocks("add-a-provider.md", "json5")
+    for cloud in clouds:
+        [provider] = Config.model_validate(include.decode(cloud)).models.providers.values()
+        assert provider.api is not None
+        assert provider.models[0].id
     acme = Config.model_validate(include.decode(written)).models.providers["acme"]
     page = (PAGES / "add-a-provider.md").read_text()
     (typed,) = re.findall(r"config set models\.providers\.acme '(.*?)'", page, re.DOTALL)
