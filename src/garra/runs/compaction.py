@@ -228,13 +228,13 @@ class Gauge:
         return outcome
 
     async def keep_last(self, count: int) -> int:
-        """Show the model the last `count` messages and no others; how many it is shown now."""
+        """Show the model the last `count` messages and no others; how many these are."""
         shown = await self._case.transcript.read()
         rows = shown.rows
         starts = summary.starts([message for _, message in rows])
         at = next((index for index in range(max(0, len(rows) - count), len(rows)) if starts[index]), len(rows))
         if at <= int(shown.summed):
-            return len(rows)
+            return len(rows) - int(shown.summed)
         plan = Plan("drop", at, (), 0, 0)
         await self._store(plan, shown, summary.LEFT_OUT.format(count=at), "manual")
         return len(rows) - at
