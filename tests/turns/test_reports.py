@@ -101,6 +101,7 @@ async def test_it_becomes_a_turn_of_its_parent_and_is_answered_in_its_thread(tmp
         assert made.house.channel.sent == [("1/t9", "heard: the find")]
         (turn,) = made.house.turns
         assert (turn.session_key, turn.place, turn.route, turn.silent) == (KEY, HOME.place, "r", True)
+        assert turn.address == row.event.address  # `message` without `to` goes there
         assert (await made.house.row(row.id)).state == "done"
 
 

@@ -114,7 +114,8 @@ class Reports:
         address = row.event.address
         assert address is not None
         waits = settings(self._ports.config(), address.channel, session)
-        turn = replace(self._children.report(child), run_id=RunId(row.id), queue=waits.mode, lane=waits)
+        told = self._children.report(child)
+        turn = replace(told, run_id=RunId(row.id), queue=waits.mode, lane=waits, address=address)
         run = await self._ports.runs.submit(turn)
         return self._kernel.answers.begin(run, (row.id,), await self._asked(row, child))
 
