@@ -1,4 +1,4 @@
-"""OAuth's decisions: addresses, answers, and a device that waits."""
+"""OAuth's decisions: addresses and answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from garra.core import oauth
 from garra.core.errors import Forbidden, UserError
-from garra.core.oauth import Ask, Device, GiveUp, Granted, Issuer, Refused, Ticket, Tokens, Waiting
+from garra.core.oauth import Issuer, Refused, Ticket, Tokens
 from garra.core.secret import Secret
 
 NOW = 1_790_000_000_000
@@ -115,8 +115,6 @@ def test_what_is_sent() -> None:
         "grant_type": "refresh_token", "refresh_token": "r", "client_id": "me", "scope": "one two",
     }  # fmt: skip
     assert "scope" not in oauth.refresh_form(OPENAI, "r")
-    assert oauth.device_form(ISSUER) == {"client_id": "me", "scope": "one two"}
-    assert oauth.device_form(OPENAI) == {"client_id": "me"}
 
 
 def test_tokens() -> None:
@@ -171,56 +169,3 @@ def test_what_a_token_says_of_itself() -> None:
     assert oauth.claims("opaque") == {}
     assert oauth.claims("a.b!.c") == {}
     assert oauth.claims(f"a.{base64.urlsafe_b64encode(b'[1]').decode()}.c") == {}
-
-
-def test_a_device_is_given_a_code() -> None:
-    body = answer(device_code="d", user_code="AB", verification_uri="https://a.example/e", interval=7, expires_in=60)
-    assert oauth.device(ISSUER, 200, body, NOW) == Device("AB", "https://a.example/e", "d", 7_000, NOW + 60_000)
-    whole = answer(device_code="d", user_code="AB", verification_uri="https://a.example/e",
-                   verification_uri_complete="https://a.example/e?c=AB")  # fmt: skip
-    found = oauth.device(ISSUER, 200, whole, NOW)
-    assert isinstance(found, Device)
-    assert (found.whole_url, found.interval_ms, found.until_ms) == ("https://a.example/e?c=AB", 5_000, NOW + 900_000)
-    theirs = oauth.device(OPENAI, 200, answer(device_auth_id="d", usercode="AB", interval="3"), NOW)
-    assert theirs == Device("AB", "https://a.example/enter", "d", 3_000, NOW + 900_000)
-
-
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (404, b""),
-        (400, answer(error="unauthorized_client")),
-        (200, answer(user_code="AB")),
-        (200, answer(user_code="AB", device_code="d", verification_uri="http://evil.example/")),
-    ],
-)
-def test_a_device_is_given_none(status: int, body: bytes) -> None:
-    assert isinstance(oauth.device(ISSUER, status, body, NOW), Refused)
-
-
-def test_a_device_asks() -> None:
-    device = Device("AB", "https://a.example/e", "d", 5_000, NOW)
-    assert oauth.poll_form(ISSUER, device)["device_code"] == "d"
-    assert oauth.poll_form(OPENAI, device) == {"device_auth_id": "d", "user_code": "AB"}
-    assert isinstance(oauth.polled(ISSUER, 200, answer(access_token="a"), NOW), Tokens)
-    assert oauth.polled(OPENAI, 403, b"", NOW) == Refused("pending", "nobody has entered the code yet")
-    found = oauth.polled(OPENAI, 200, answer(authorization_code="c", code_verifier="v"), NOW)
-    assert found == Granted("c", "v")
-    assert isinstance(oauth.polled(OPENAI, 200, answer(authorization_code="c"), NOW), Refused)
-    assert isinstance(oauth.polled(OPENAI, 500, b"", NOW), Refused)
-
-
-def test_a_device_waits() -> None:
-    state = oauth.waiting(Device("AB", "https://a.example/e", "d", 200, NOW + 100_000))
-    assert state == Waiting(1_000, NOW + 100_000)
-    state, effect = oauth.step(state, Refused("pending", ""), NOW)
-    assert effect == Ask(1_000)
-    state, effect = oauth.step(state, Refused("slow", ""), NOW)
-    assert effect == Ask(6_000)
-    state, effect = oauth.step(state, Refused("passing", ""), NOW)
-    assert effect == Ask(12_000)
-    _, effect = oauth.step(state, Refused("pending", ""), NOW + 90_000)
-    assert effect == GiveUp(oauth.OVER)
-    assert oauth.step(state, Refused("expired", "x"), NOW)[1] == GiveUp(oauth.OVER)
-    assert oauth.step(state, Refused("denied", "the person said no"), NOW)[1] == GiveUp("the person said no")
-    assert oauth.step(Waiting(50_000, NOW + 900_000), Refused("passing", ""), NOW)[1] == Ask(60_000)

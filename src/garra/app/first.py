@@ -48,7 +48,7 @@ class FirstPick:
     """
 
     def __init__(
-        self, models: Models, scout: Scout, http: Http, told: Told, ready: Callable[[str, str], Awaitable[None]]
+        self, models: Models, scout: Scout, http: Http, told: Told, *, ready: Callable[[str, str], Awaitable[None]]
     ) -> None:
         self._models, self._scout, self._http, self._told = models, scout, http, told
         self._ready = ready

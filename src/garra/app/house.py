@@ -271,7 +271,7 @@ class _Building:
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)
         told = Told(self.db, self.options.tell)
-        first_pick = FirstPick(self.models, scout, self.http, told, self.keeper.ready)
+        first_pick = FirstPick(self.models, scout, self.http, told, ready=self.keeper.ready)
         shared = self.options.shared
         turnstile = Turnstile(self.paths.locks, self.sessions, self.clock, self.options.tell) if shared else None
         runs = self.runs = driven.runs(parts, assembler, self.spawn, first_pick, turnstile=turnstile)

@@ -11,7 +11,8 @@ import pytest
 
 from garra.core import oauth as pure
 from garra.core.errors import UserError
-from garra.core.oauth import Device, Tokens
+from garra.core.letin import Device
+from garra.core.oauth import Tokens
 from garra.domains.models.oauth import OAuth
 from garra.io.clock import SystemClock
 from garra.io.http import GuardedHttp

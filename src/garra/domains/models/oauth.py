@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from garra.core import oauth
+from garra.core import letin, oauth
 from garra.core.errors import Forbidden, Unavailable, UserError
-from garra.core.oauth import Device, GiveUp, Granted, Issuer, Refused, Ticket, Tokens
+from garra.core.letin import Device, GiveUp, Granted
+from garra.core.oauth import Issuer, Refused, Ticket, Tokens
 from garra.io.http.landing import Landing
 from garra.sdk.ports import DIRECT, Clock, Http, Spawn, Via
 
@@ -65,20 +66,20 @@ class OAuth:
         """With a code that is entered elsewhere. Raises UserError: refused, denied, not in time."""
         if not issuer.device_url:
             raise UserError("this login knows no device codes; log in with a browser")
-        form = oauth.device_form(issuer)
+        form = letin.device_form(issuer)
         status, body = await self._post(issuer.device_url, form, as_json=_json(issuer))
-        device = oauth.device(issuer, status, body, self._clock.now_ms())
+        device = letin.device(issuer, status, body, self._clock.now_ms())
         if isinstance(device, Refused):
             raise UserError(device.words)
         await show(device)
-        state = oauth.waiting(device)
+        state = letin.waiting(device)
         pause_ms = state.interval_ms
         while True:
             await self._clock.sleep(pause_ms / 1_000)
             answer = await self._polled(issuer, device)
             if not isinstance(answer, Refused):
                 return await self._let_in(issuer, answer)
-            state, effect = oauth.step(state, answer, self._clock.now_ms())
+            state, effect = letin.step(state, answer, self._clock.now_ms())
             if isinstance(effect, GiveUp):
                 raise UserError(effect.words)
             pause_ms = effect.after_ms
@@ -86,10 +87,10 @@ class OAuth:
     async def _polled(self, issuer: Issuer, device: Device) -> Tokens | Granted | Refused:
         url = issuer.device_token_url or issuer.token_url
         try:
-            status, body = await self._post(url, oauth.poll_form(issuer, device), as_json=_json(issuer))
+            status, body = await self._post(url, letin.poll_form(issuer, device), as_json=_json(issuer))
         except Unavailable as gone:
             return Refused("passing", gone.message)
-        return oauth.polled(issuer, status, body, self._clock.now_ms())
+        return letin.polled(issuer, status, body, self._clock.now_ms())
 
     async def _let_in(self, issuer: Issuer, answer: Tokens | Granted) -> Tokens:
         if isinstance(answer, Tokens):

@@ -91,7 +91,7 @@ async def targets(models: Models, provider: str, *, agent: str = "", only: Seque
                 reason=_lacks(ref),
             )
             for each in keyed[:1]
-            if each.secret or entry.provider.auth != "key"
+            if each.secret or (entry.provider.auth != "key" and not found)
         ]
     return found
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from garra.config.load import load
 from garra.core.errors import NotFound, UserError
-from garra.core.oauth import Device
+from garra.core.letin import Device
 from garra.core.profiles import Kind, Profile
 from garra.core.secret import Secret
 from garra.domains.models import ways
