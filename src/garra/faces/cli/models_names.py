@@ -25,7 +25,7 @@ def run(step: str, words: Sequence[str], place: Place) -> int:
     models = models_here.registry(snapshot, place)
     if step == "aliases":
         return _aliases(asked, place, snapshot, models)
-    return _fallbacks(asked, place, snapshot, models, WHERE[step])
+    return _fallbacks(asked, place, snapshot, models, where=WHERE[step])
 
 
 def _parsed(step: str, words: Sequence[str]) -> argparse.Namespace:
@@ -75,7 +75,7 @@ def _drop(place: Place, names: set[str]) -> None:
         Writer(place.paths, place.env).unset((*dotted.parse(ALIASES), name, "alias"))
 
 
-def _fallbacks(asked: argparse.Namespace, place: Place, snapshot: Snapshot, models: Models, where: str) -> int:
+def _fallbacks(asked: argparse.Namespace, place: Place, snapshot: Snapshot, models: Models, *, where: str) -> int:
     value = models_here.told(snapshot, where)
     told = value.get("fallbacks") if isinstance(value, dict) else None
     known = [str(each) for each in told] if isinstance(told, list) else []
