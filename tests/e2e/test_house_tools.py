@@ -65,7 +65,7 @@ async def test_the_owner_in_his_chat_and_in_a_group_is_offered_different_tools(t
         system, told = body["messages"][0]["content"], json.dumps(body["tools"], separators=(",", ":"))
         assert len(system.encode()) + len(told) <= 7_400 + len(str(tmp_path))
         assert "## Sub-agents" in system, "though its tool is told by name only"
-        assert "memory_search" not in system, "no word of what is not there"
+        assert "memory_search" in system, "though it is told by name only"
         await say(telegram, OWNER, "what can you do?", GROUP)
         assert {"exec", "read", "write", "process"}.isdisjoint(tools(model))
         code, out, _ = await program.run(
@@ -332,6 +332,7 @@ CODING = {
     "read", "write", "edit", "apply_patch", "ls", "find", "grep", "exec", "process", "web_fetch",
     "sessions_list", "sessions_history", "sessions_search", "sessions_send", "sessions_spawn", "sessions_yield",
     "subagents", "session_status", "gateway", "ask_user", "view_image",
+    "memory_search", "memory_get",
 }  # fmt: skip
 """What of the documented profile is built; the rest of it is no tool here yet."""
 
@@ -347,5 +348,5 @@ async def test_a_profile_offers_exactly_its_tools(tmp_path: Path) -> None:
         left = {row["name"]: row["decidedBy"] for row in json.loads(out)["tools"] if row["verdict"] == "deny"}
         assert {"message", "agents_list"} <= set(left)
         assert left["message"] == "tools.profile"
-        code, out, _ = await program.run("tools", "explain", "memory_search")
+        code, out, _ = await program.run("tools", "explain", "automations")
         assert "OpenClaw has one" in out

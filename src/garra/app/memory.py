@@ -20,6 +20,7 @@ from garra.core.messages import Usage
 from garra.domains.memory.index import Answer, Hit, Memory, Ports, Wanted
 from garra.domains.memory.reading import get
 from garra.domains.memory.remote import Endpoint, Remote
+from garra.domains.memory.rows import Counts
 from garra.domains.memory.settings import LOCAL, NONE, Settings
 from garra.domains.memory.sources import Extra, Places
 from garra.domains.memory.sync import Cut
@@ -87,6 +88,30 @@ class Remembering:
         answer = await self.memory.search(Wanted(query, limit), agent_id=agent_id, viewer=seen)
         return tuple(Recalled(hit.text, hit.path, hit.first, hit.score, hit.marks) for hit in answer.hits)
 
+    async def asked(self, agent_id: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """A search by the owner himself, from a client or a command."""
+        config = self._live.config
+        seen = Viewer("", owner=True, owners=owners(config), links=config.session.identity_links)
+        return told(await self.memory.search(_wanted(params), agent_id=agent_id, viewer=seen))
+
+    async def index(self, agent_id: str, *, force: bool, wait: bool) -> dict[str, Any]:
+        """Index what is new, or everything; `wait` for the vectors too."""
+        done = {"files": 0, "gone": 0, "faults": [], **await self.memory.index(agent_id, force=force)}
+        if wait:
+            await self.memory.settled(agent_id)
+        return {"agentId": agent_id, **done}
+
+    async def status(self, agent_id: str, *, deep: bool) -> dict[str, Any]:
+        """How much is indexed, and whether meaning is compared; `deep` tries it."""
+        wanted = self.settings(agent_id)
+        counts, warning = await self.memory.counts(agent_id)
+        fault = "" if wanted.provider != NONE else "words alone: `garra plugins install memory-core` adds meaning"
+        if deep and not fault:
+            answer = await self.memory.search(Wanted("memory"), agent_id=agent_id, viewer=Viewer("", owner=True))
+            counts, warning = await self.memory.counts(agent_id)
+            fault = answer.warning
+        return status(agent_id, wanted, counts, (warning, fault), probed=deep)
+
     def viewer(self, errand: Errand) -> Viewer:
         """Who looks, in a turn."""
         config, place = self._live.config, errand.place
@@ -104,10 +129,7 @@ class Remembering:
         )
 
     async def _recall(self, errand: Errand, params: Mapping[str, Any]) -> dict[str, Any]:
-        corpus = params.get("corpus")
-        sources = (corpus,) if corpus in ("memory", "sessions") else ()
-        wanted = Wanted(str(params["query"]), params.get("maxResults"), params.get("minScore"), sources)
-        answer = await self.memory.search(wanted, agent_id=errand.agent_id, viewer=self.viewer(errand))
+        answer = await self.memory.search(_wanted(params), agent_id=errand.agent_id, viewer=self.viewer(errand))
         return told(answer)
 
     async def _get(self, errand: Errand, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,6 +207,50 @@ def _provider(named: str) -> str:
 def owners(config: Config) -> tuple[str, ...]:
     """Who the owner is on the channels: `channel:sender`, or the sender alone."""
     return tuple(str(each) for each in config.commands.get("ownerAllowFrom") or () if str(each) != "*")
+
+
+def _wanted(params: Mapping[str, Any]) -> Wanted:
+    corpus = params.get("corpus")
+    sources = (corpus,) if corpus in ("memory", "sessions") else ()
+    return Wanted(str(params["query"]), params.get("maxResults"), params.get("minScore"), sources)
+
+
+def status(agent_id: str, wanted: Settings, counts: Counts, amiss: tuple[str, str], *, probed: bool) -> dict[str, Any]:
+    """The answer of `doctor.memory.status`, and a row of `garra memory status --json`."""
+    warning, fault = amiss
+    rows = [
+        {
+            "source": source, "files": counts.files.get(source, 0), "chunks": counts.chunks.get(source, 0),
+            "chunkBytes": counts.bytes.get(source, 0),
+        }
+        for source in wanted.places.kinds
+    ]  # fmt: skip
+    words = f"{sum(counts.chunks.values())} pieces of {sum(counts.files.values())} files"
+    if wanted.provider == NONE:
+        words += ", found by their words"
+    else:
+        words += f", {counts.done} of {counts.wanted} with vectors of {wanted.identity}"
+    return {
+        "agentId": agent_id,
+        "provider": wanted.provider,
+        "embedding": {"ok": not fault, "checked": probed, **({"error": fault} if fault else {})},
+        "status": {
+            "words": words,
+            "dbPath": wanted.index,
+            "workspaceDir": wanted.places.workspace,
+            "provider": wanted.provider,
+            "model": wanted.model or None,
+            "files": sum(counts.files.values()),
+            "chunks": sum(counts.chunks.values()),
+            "sources": list(wanted.places.kinds),
+            "sourceCounts": rows,
+            "extraPaths": [each.path for each in wanted.places.extra],
+            "fts": {"enabled": True, "available": True},
+            "vector": {"enabled": wanted.provider != NONE, "wanted": counts.wanted, "done": counts.done},
+            "searchMode": "words" if wanted.provider == NONE else "hybrid",
+            **({"warning": warning} if warning else {}),
+        },
+    }
 
 
 def told(answer: Answer) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from garra.app import (
     letters,
     logbook,
     noticed,
+    recall,
     strange,
     switches,
     trying,
@@ -215,6 +216,7 @@ class _Resident:
         self.stack.callback(fallbacks.watch(house, host, channels))
         self.stack.callback(noticed.watch(house, host, channels))
         self.stack.callback(engines.watch(house, channels))
+        host.more[recall.WHERE] = house.recalls
 
     def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:
         """The listening sockets; none where the door would stand open."""

@@ -11,6 +11,8 @@ from garra.core.memory_words import split
 from garra.core.value import frozen
 
 DAY_MS: Final = 86_400_000
+SURE: Final = 0.35
+"""What the best hit of words has at least."""
 AGE: Final = 0.2
 """What of a score age may take."""
 
@@ -42,12 +44,13 @@ class Found:
 def by_words(ranks: Sequence[tuple[int, float]]) -> dict[int, float]:
     """Scores from 0 to 1 of rows with their bm25 ranks, which are negative, the best lowest.
 
-    The best has what its rank is worth alone, the others their share of it.
+    The best has what its rank is worth alone, the others their share of it. Where there are few texts, no word is rare
+    and ranks say little: the best then has `SURE`.
     """
     best = -min((rank for _, rank in ranks), default=0.0)
     if best <= 0:
         return {row: 0.0 for row, _ in ranks}
-    top = best / (1 + best)
+    top = max(SURE, best / (1 + best))
     return {row: max(0.0, -rank) / best * top for row, rank in ranks}
 
 

@@ -21,7 +21,8 @@ def places(root: Path, *extra: Extra) -> Places:
 
 
 def settings(root: Path, **more: Any) -> Settings:
-    return Settings(places(root), str(root / "memory.sqlite"), **({"weights": Weights(), "least": 0.0} | more))
+    given: dict[str, Any] = {"weights": Weights(), "least": 0.0} | more
+    return Settings(places(root), str(root / "memory.sqlite"), **given)
 
 
 def note(root: Path, name: str, text: str) -> None:
