@@ -63,7 +63,7 @@ def _library(part: str) -> Any:
     try:
         return importlib.import_module(f"botocore.{part}")
     except ImportError:
-        line = "AWS' logins need a package that is not installed: run `garra plugins install bedrock`"
+        line = "AWS' logins need a package that is not installed: run `garra plugins install bedrock-converse-stream`"
         raise _unusable(f"{line}, or set AWS_BEARER_TOKEN_BEDROCK") from None
 
 
