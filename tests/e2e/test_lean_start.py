@@ -14,7 +14,7 @@ from tests.e2e.resident import Resident
 pytestmark = pytest.mark.e2e
 
 LATER = {
-    "html.parser", "markdown_it", "textual", "httpx2", "cryptography", "zoneinfo._zoneinfo", "PIL", "tree_sitter",
+    "html.parser", "difflib", "markdown_it", "textual", "httpx2", "cryptography", "PIL", "tree_sitter",
     "garra.builtin.tools.web.page", "garra.builtin.tools.web.markdown", "garra.builtin.tools.web.duckduckgo",
     "garra.checks", "garra.app.migration", "garra.faces.tui",
 }  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import lru_cache
 from typing import Final
 
@@ -31,6 +30,8 @@ def note(name: str, old: str | None, new: str | None) -> str:
 
 def _changes(before: list[str], after: list[str]) -> list[str]:
     """The lines that were added and removed, in their order."""
+    import difflib  # noqa: PLC0415 - seldom needed, and large
+
     if len(before) > LARGE or len(after) > LARGE:
         known = set(before)
         return [f"+ {line}" for line in after if line not in known]

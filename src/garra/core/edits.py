@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from garra.core.errors import ToolFailed
@@ -63,6 +62,8 @@ def _lines(text: str, part: str) -> list[int]:
 
 def _hint(text: str, old: str) -> str:
     """Where something like it stands."""
+    import difflib  # noqa: PLC0415 - seldom needed, and large
+
     first = next((line for line in old.split("\n") if line.strip()), "")
     lines = text.split("\n")[:5_000]
     for number, line in enumerate(lines, 1):

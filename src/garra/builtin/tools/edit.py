@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import itertools
 from collections.abc import Mapping
 from typing import Any
@@ -78,6 +77,8 @@ class EditFile:
 
 def change(files: Files, path: str, wanted: list[Edit]) -> str:
     """Make the edits; gives back the difference. Blocks."""
+    import difflib  # noqa: PLC0415 - seldom needed, and large
+
     try:
         before = files.read(path, LARGEST).decode()
     except UnicodeDecodeError:

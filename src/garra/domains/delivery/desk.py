@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 
 from garra.core.errors import NotFound, UserError
 from garra.core.value import frozen
@@ -87,6 +86,8 @@ class Desk:
         """Raises NotFound for a channel that no plugin brings."""
         names = sorted({*self.channels(), *(each.channel for each in self.accounts())})
         if channel not in names:
+            from difflib import get_close_matches  # noqa: PLC0415 - seldom needed, and large
+
             near = get_close_matches(channel, names, n=1)
             meant = f"did you mean {near[0]}?" if near else f"there is {', '.join(names) or 'none'}"
             raise NotFound(f"there is no channel {channel[:64]!r} here; {meant}")

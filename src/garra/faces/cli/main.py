@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import importlib
 import sys
@@ -116,6 +115,8 @@ def _unknown(name: str) -> str:
     )  # also what the configuration does not name
     if line:
         return line
+    import difflib  # noqa: PLC0415 - seldom needed, and large
+
     known = [word for row in table.COMMANDS if " " not in row.name for word in (row.name, *row.aliases)]
     brought = _brought()
     known += brought.names() if brought is not None else []

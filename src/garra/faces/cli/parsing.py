@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +23,8 @@ class Parser(argparse.ArgumentParser):
 
 def unknown(word: str, group: str, known: Iterable[str]) -> str:
     """`word` is no subcommand of `group`: the line that says so, with the one that may be meant, else all of them."""
+    import difflib  # noqa: PLC0415 - seldom needed, and large
+
     names = list(known)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     return (
