@@ -6,7 +6,7 @@ import asyncio
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from garra.config.live import Live
 from garra.config.paths import Paths
@@ -31,6 +31,9 @@ def looks(paths: Paths, live: Live) -> Look:
         return found
 
     return look
+
+
+LOOK_S: Final = 10.0
 
 
 @frozen
@@ -58,6 +61,7 @@ class Keeper:
         self._ground = ground
         self._renewals: Renewals | None = None
         self._discovery: Discovery | None = None
+        self._looked: float | None = None
         self.logins = Logins(ground.db, ground.clock, ground.agents, self._borrowed, look=ground.look)
 
     def _borrowed(self) -> Iterable[Profile]:
@@ -79,9 +83,17 @@ class Keeper:
         """Before a turn of a model: what its provider's server says of it is known."""
         entry = self.models.entries().get(ref.partition("/")[0])
         asked = entry is not None and entry.provider.catalog
-        if self._discovery is None and not asked and not await asyncio.to_thread(self._ground.catalog.exists):
+        if self._discovery is None and not asked and not await self._listed():
             return
         await (await self._discovered()).ready(ref, agent)
+
+    async def _listed(self) -> bool:
+        """Whether servers ever told what they have, as of some seconds ago."""
+        now = self._ground.clock.monotonic()
+        if self._looked is not None and now - self._looked < LOOK_S:
+            return False
+        self._looked = now
+        return await asyncio.to_thread(self._ground.catalog.exists)
 
     async def refresh(self, only: str = "") -> list[Asking]:
         """Ask the servers of providers which models they have, all or one."""

@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,8 @@ log = logging.getLogger(__name__)
 
 FRESH_MS: Final = 60_000
 """A router is asked at most once in so long."""
+LOOK_S: Final = 10.0
+"""So often the file is looked at again."""
 ASK_S: Final = 15.0
 LARGEST: Final = 16 << 20
 NAME: Final = "catalog.json"
@@ -34,11 +37,12 @@ NAME: Final = "catalog.json"
 
 @frozen
 class Asking:
-    """How asking one provider went: `count` models, or why none."""
+    """How asking one provider went: `count` models, or why none; `budget` in US dollars, where a key has one."""
 
     provider: str
     count: int = 0
     problem: str = ""
+    budget: Mapping[str, float] = field(default_factory=dict)
 
 
 class Discovery:
@@ -47,15 +51,19 @@ class Discovery:
     def __init__(self, models: Models, http: Http, clock: Clock, file: Path) -> None:
         self._models, self._http, self._clock, self._file = models, http, clock, file
         self._known: dict[str, dict[str, Any]] = {}
-        self._read = False
+        self._looked: float | None = None
         self._asking: dict[str, asyncio.Lock] = {}
+        self._keeping = asyncio.Lock()
 
     async def load(self) -> None:
-        """Take what is kept, once."""
-        if not self._read:
-            self._read = True
-            self._known = {**await asyncio.to_thread(kept, self._file), **self._known}
-            self._tell()
+        """Take what is kept; another process may have asked meanwhile."""
+        now = self._clock.monotonic()
+        if self._looked is None or now - self._looked >= LOOK_S:
+            self._looked = now
+            found = newest(self._known, await asyncio.to_thread(kept, self._file))
+            if found != self._known:
+                self._known = found
+                self._tell()
 
     def age_ms(self, provider: str) -> int | None:
         """How old what is known of a provider is; None where nothing is."""
@@ -106,8 +114,9 @@ class Discovery:
                 "budget": budget,
             }  # fmt: skip
             self._tell()
-            await asyncio.to_thread(_keep, self._file, dict(self._known))
-            return Asking(provider, len(rows))
+            async with self._keeping:
+                await asyncio.to_thread(_keep, self._file, dict(self._known))
+            return Asking(provider, len(rows), budget=budget)
 
     async def _asked(self, entry: Entry, key: str | None) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
         base = entry.provider.base_url.rstrip("/")
@@ -185,10 +194,25 @@ def kept(file: Path) -> dict[str, dict[str, Any]]:
     )
 
 
+def newest(one: Mapping[str, dict[str, Any]], other: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Of each provider what was said last."""
+    found = dict(one)
+    for name, each in other.items():
+        if name not in found or _at(each) > _at(found[name]):
+            found[name] = each
+    return found
+
+
+def _at(known: Mapping[str, Any]) -> int:
+    at = known.get("at")
+    return at if isinstance(at, int) else 0
+
+
 def _keep(file: Path, known: Mapping[str, Any]) -> None:
     try:
         with atomic.writing(file):
             atomic.folder(file.parent)
-            atomic.write(file, json.dumps({"version": 1, "providers": known}).encode())
+            body = {"version": 1, "providers": newest(known, kept(file))}
+            atomic.write(file, json.dumps(body).encode())
     except GarraError as error:
         log.warning("what the servers of providers offer cannot be kept: %s", error.message)
