@@ -79,7 +79,7 @@ class Post:
     frames: Frames = SSE
 
 
-async def exchange(http: Http, request: ModelRequest, post: Post, reader: Reader, stream: Stream) -> None:
+async def exchange(http: Http, request: ModelRequest, post: Post, *, reader: Reader, stream: Stream) -> None:
     """Send, read to the end, and end `stream` well. Raises RunFailed for everything else."""
     loop = asyncio.get_running_loop()
     try:

@@ -48,7 +48,7 @@ class AnthropicMessages:
             while True:
                 try:
                     post = Post(_url(model), _headers(model, key), await self._writer.body(request, style))
-                    return await exchange(self._http, request, post, Reader(), stream)
+                    return await exchange(self._http, request, post, reader=Reader(), stream=stream)
                 except RunFailed as failed:
                     plainer = _plainer(style, failed.failure)
                     if plainer is None or request.thinking == "off" or stream.draft.parts():

@@ -44,4 +44,4 @@ class BedrockConverseStream:
             else:
                 sent |= await asyncio.to_thread(self._signer.signed, model, url, b"".join(body))
             post = Post(url, sent, body, AMAZON)
-            await exchange(self._http, request, post, Reader(f"{self._clock.now_ms():x}"), stream)
+            await exchange(self._http, request, post, reader=Reader(f"{self._clock.now_ms():x}"), stream=stream)

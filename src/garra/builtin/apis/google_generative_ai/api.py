@@ -40,7 +40,9 @@ class GoogleGenerativeAI:
                 thinks = model.ref not in self._thoughtless
                 post = Post(url, signed | headers(model), await self._writer.body(request, thinks=thinks))
                 try:
-                    return await exchange(self.http, request, post, Reader(f"{self.clock.now_ms():x}"), stream)
+                    return await exchange(
+                        self.http, request, post, reader=Reader(f"{self.clock.now_ms():x}"), stream=stream
+                    )
                 except RunFailed as failed:
                     if not thinks or not _thinking(failed.failure) or stream.draft.parts():
                         raise

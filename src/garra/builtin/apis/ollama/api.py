@@ -39,7 +39,9 @@ class Ollama:
                 body = await self._writer.body(request, thinks=thinks, tools=tools)
                 try:
                     post = Post(_url(model), sent, body, LINES)
-                    return await exchange(self._http, request, post, Reader(f"{self._clock.now_ms():x}"), stream)
+                    return await exchange(
+                        self._http, request, post, reader=Reader(f"{self._clock.now_ms():x}"), stream=stream
+                    )
                 except RunFailed as failed:
                     less = _lacks(failed.failure) - lacking
                     if not less or stream.draft.parts():

@@ -48,7 +48,7 @@ class OpenAIResponses:
                 body = await self._writer.body(request, self.called(model), left)
                 try:
                     reader = Reader(f"{self._clock.now_ms():x}")
-                    return await exchange(self._http, request, Post(url, sent, body), reader, stream)
+                    return await exchange(self._http, request, Post(url, sent, body), reader=reader, stream=stream)
                 except RunFailed as failed:
                     refused = _refused(failed.failure, left)
                     if not refused or stream.draft.parts():
