@@ -19,7 +19,6 @@ def seen(who: Viewer) -> set[str]:
     return {row for row in ROWS if sees(who, row)}
 
 
-@pytest.mark.req("P22")
 @pytest.mark.parametrize(
     ("who", "rows"),
     [

@@ -14,7 +14,7 @@ from tests.e2e.test_house_tools import FRIEND, OWNER, house, say
 pytestmark = pytest.mark.e2e
 
 
-@pytest.mark.req("SESS-16", "P22")
+@pytest.mark.req("SESS-16")
 async def test_a_fact_is_found_in_the_next_session_and_by_nobody_else(tmp_path: Path) -> None:
     async with house(tmp_path) as (program, model, telegram):
         model.then(

@@ -83,7 +83,7 @@ async def texts(found: Memory, query: str, viewer: Viewer = OWNER, **more: Any) 
     return [hit.text for hit in answer.hits]
 
 
-@pytest.mark.req("P22", "SESS-16")
+@pytest.mark.req("SESS-16")
 async def test_nobody_finds_the_words_of_another(tmp_path: Path) -> None:
     note(tmp_path, "MEMORY.md", "- the secret of the house is kiwi\n")
     note(tmp_path, "memory/2026-05-02.md", "<!-- from a conversation with telegram:default:1 -->\n- Ann's kiwi diary\n")

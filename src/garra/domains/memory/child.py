@@ -83,8 +83,6 @@ class Work:
             self._wanted.clear()
             while texts := self.db.read_now(lambda connection: rows.pending(connection, self.model, STORED)):
                 self._store(texts)
-                if len(texts) < STORED:
-                    break
             self.db.write_now(lambda connection: rows.sweep(connection, self.model))
             self.mouth.say(left=0)
 

@@ -113,7 +113,9 @@ def sync(
         if not _changed(source, known.get(source.path)):
             continue
         try:
-            read += _taken(db, source, known.get(source.path), places, cut)
+            old = known.get(source.path)
+            memory = source.kind == "memory"
+            read += _file(db, source, old, cut) if memory else _transcript(db, source, old, places)
             files += 1
         except (OSError, GarraError) as fault:
             faults.append(f"{source.path}: {fault}")
@@ -121,10 +123,6 @@ def sync(
             rest()
     db.write_now(lambda connection: rows.told(connection, "cut", cut.identity))
     return Done(files, len(gone), read, tuple(faults))
-
-
-def _taken(db: Database, source: Source, known: File | None, places: Places, cut: Cut) -> int:
-    return _file(db, source, known, cut) if source.kind == "memory" else _transcript(db, source, known, places)
 
 
 def _file(db: Database, source: Source, known: File | None, cut: Cut) -> int:
@@ -155,7 +153,7 @@ def _transcript(db: Database, source: Source, known: File | None, places: Places
         if not key:
             db.write_now(lambda connection: rows.put(connection, _row(source, "", _State()), ()))
             return 0
-        reading = _Reading(db, source, key, places.main, state)
+        reading = _Reading(db, source, key, main=places.main, state=state)
         step = SLICE
         while not reading.over:
             file.seek(reading.state.offset)
@@ -167,7 +165,7 @@ def _transcript(db: Database, source: Source, known: File | None, places: Places
 class _Reading:
     """One transcript while it is read, from where `state` says on."""
 
-    def __init__(self, db: Database, source: Source, key: str, main: str, state: _State) -> None:
+    def __init__(self, db: Database, source: Source, key: str, *, main: str, state: _State) -> None:
         self.db, self.source, self.key, self.main, self.state = db, source, key, main, state
         self.over = False
 
