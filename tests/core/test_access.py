@@ -48,6 +48,21 @@ def test_only_the_gate_admits() -> None:
     assert "seal" not in repr(admitted(judge(Policy(allow=ANN), DIRECT)))
 
 
+def test_approvers_answer_alone_where_they_are_named() -> None:
+    boss, clerk = People(frozenset({"1"})), People(frozenset({"42"}))
+    both = People(frozenset({"1", "42"}))
+    plain, named = Policy(allow=both, owners=boss), Policy(allow=both, owners=boss, approvers=clerk)
+    for policy, sender, owner, answers in (
+        (plain, "1", True, True),
+        (plain, "42", False, False),
+        (named, "1", True, False),
+        (named, "42", False, True),
+    ):
+        found = admitted(judge(policy, replace(DIRECT, sender=sender)))
+        assert (found.owner, found.approver) == (owner, answers)
+    assert not admitted(judge(replace(plain, approvers=EVERYONE), replace(DIRECT, sender="42"))).approver
+
+
 @pytest.mark.req("MSG-05")
 @pytest.mark.parametrize("event", ["edit", "reaction", "membership", "other", "whatever"])
 def test_events_that_start_no_turn_are_handled_for_friend_and_stranger(event: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from garra.turns.cards import Cards, Ports, ended, fenced, text
 from garra.turns.parts import Asked as Where
 from tests.domains.exec.asking import Desk, desk, question
 
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "channels": {"test": {"allowFrom": ["1", "2"], "groups": {"g": {}, "strict": {"commandLevel": "strict"}}}},
     "commands": {"ownerAllowFrom": ["test:1"]},
 }
@@ -78,9 +79,10 @@ class Room:
 
 
 @asynccontextmanager
-async def room(folder: Path, source: Source = DIRECT, own: Address | None = OWN) -> AsyncIterator[Room]:
+async def room(folder: Path, source: Source = DIRECT, own: Address | None = OWN, **more: Any) -> AsyncIterator[Room]:
     async with desk(folder, source=source) as d:
-        outbox, config, files = Outbox(d.db, d.clock), Config.model_validate(CONFIG), list[bytes]()
+        told = {**CONFIG, "channels": {"test": {**CONFIG["channels"]["test"], **more}}}
+        outbox, config, files = Outbox(d.db, d.clock), Config.model_validate(told), list[bytes]()
 
         def drafts(key: str, where: Where, words: str) -> list[Draft]:
             pieces = [words[at : at + ROOM] for at in range(0, len(words), ROOM)]
@@ -239,3 +241,23 @@ def test_words_about_an_end() -> None:
 
 def test_code_ends_where_it_should() -> None:
     assert fenced("a ``` b ```` c").startswith("`````\n")
+
+
+@pytest.mark.parametrize(
+    ("told", "source", "chat"),
+    [
+        ({"approvers": ["test:2"]}, DIRECT, None),
+        ({"approvers": ["test:2"]}, Source("test", "default", "2", sender="2"), "2"),
+        ({"approvers": ["1"]}, Source("test", "default", "2", sender="2"), "1"),
+        ({"enabled": False}, DIRECT, None),
+    ],
+)
+async def test_an_account_s_own_approvers_are_asked_in_its_chats(
+    tmp_path: Path, told: dict[str, Any], source: Source, chat: str | None
+) -> None:
+    async with room(tmp_path, source, execApprovals=told) as place:
+        if chat is None:
+            assert "nobody can be asked" in (await place.desk.approvals.ask(question())).reason
+            return
+        await place.desk.asked()
+        assert {each.address.chat for each in await place.shown()} == {chat}

@@ -47,7 +47,8 @@ NOBODY = People()
 @frozen
 class Policy:
     """The rules of one account. `allow` and `group_allow` are the owner's lists, `paired` those approved by code,
-    `owners` may give commands that change the installation. `recorded`: words of people who may not write to the bot in
+    `owners` may give commands that change the installation. `approvers` alone answer what agents ask, where there are
+    any; else the owners do. `recorded`: words of people who may not write to the bot in
     a group are kept as its history.
     """
 
@@ -59,6 +60,12 @@ class Policy:
     owners: People = NOBODY
     bots: Bots = "none"
     recorded: bool = False
+    approvers: People = NOBODY
+
+    @property
+    def answering(self) -> People:
+        """Who answers what agents ask."""
+        return self.approvers if self.approvers.ids else self.owners
 
 
 @frozen
@@ -95,7 +102,8 @@ class Facts:
 @frozen
 class Admitted:
     """Somebody who was let in. `named`: by the owner's lists or a pairing, not by a star or an open group; such a
-    person may change the session. `owner` may change the installation. Only `judge` makes one.
+    person may change the session. `owner` may change the installation, `approver` answer what agents ask. Only `judge`
+    makes one.
     """
 
     sender: str
@@ -105,6 +113,7 @@ class Admitted:
     owner: bool
     bot: bool
     seal: object = field(repr=False, compare=False, default=None)
+    approver: bool = False
 
     def __post_init__(self) -> None:
         if self.seal is not _SEAL:
@@ -229,7 +238,8 @@ def _group(policy: Policy, facts: Facts, room: Room) -> Verdict:
 def _admit(policy: Policy, facts: Facts, *, named: bool) -> Dispatch:
     owner = policy.owners.names(facts.sender) and not facts.bot
     direct = facts.room is None
-    return Dispatch(Admitted(facts.sender, facts.chat, direct, named or owner, owner, facts.bot, _SEAL))
+    answers = policy.answering.names(facts.sender) and not facts.bot
+    return Dispatch(Admitted(facts.sender, facts.chat, direct, named or owner, owner, facts.bot, _SEAL, answers))
 
 
 def people(

@@ -87,11 +87,22 @@ class Cards:
             source.channel, source.account, source.chat, "direct" if source.direct else "group", source.thread,
             source.parent, source.guild,
         )  # fmt: skip
-        owners = account.policy.owners
+        if not account.asks:
+            return None
+        answering = account.policy.answering
         if source.direct:
-            return here if owners.names(source.sender) else await self._ports.own()
+            return here if answering.names(source.sender) else await self._own()
         group = account.group(source.chat, source.thread, source.parent, source.guild)
-        return here if owners.ids and group.command_level == "all" else await self._ports.own()
+        return here if answering.ids and group.command_level == "all" else await self._own()
+
+    async def _own(self) -> Address | None:
+        """An owner's own chat; None where its account has others answer than him."""
+        own = await self._ports.own()
+        if own is None:
+            return None
+        account = self._ports.accounts.find(own.channel, own.account)
+        named = account.policy.approvers
+        return own if account.asks and (not named.ids or named.names(own.chat)) else None
 
     async def _card(self, approval: Approval, address: Address) -> list[Draft]:
         key, asked = f"{PREFIX}{approval.id}", Asked(address)

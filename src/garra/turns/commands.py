@@ -88,6 +88,10 @@ def parse(text: str, *, mentioned: bool = True) -> Given | None:
     return Given(command, text.strip()[found.end() :].strip())
 
 
+ANSWERS: Final = frozenset({"approve", "deny"})
+"""What an account's own approvers may, where it names any."""
+
+
 def refusal(given: Given, who: Admitted, level: CommandLevel, *, shared: bool, owner_id: str) -> str:
     """Why somebody may not give a command here; empty when they may. `shared`: the session is not theirs alone.
 
@@ -98,7 +102,9 @@ def refusal(given: Given, who: Admitted, level: CommandLevel, *, shared: bool, o
         return f"/{command.name} is for a private chat with me."
     if not who.direct and not _within(command, level):
         return f"/{command.name} is off in this group; write to me privately."
-    if command.level == "owner" and not who.owner:
+    if command.name in ANSWERS and not who.approver and who.owner:
+        return f"/{command.name} is for those whom execApprovals.approvers names for this account."
+    if command.level == "owner" and not (who.approver if command.name in ANSWERS else who.owner):
         return (
             f"Only an owner may use /{command.name}. An owner is named on the gateway's machine: "
             f"garra config set commands.ownerAllowFrom '[\"{owner_id}\"]'"
@@ -115,7 +121,8 @@ def _within(command: Command, level: CommandLevel) -> bool:
 def listed(who: Admitted, level: CommandLevel) -> Iterator[Command]:
     """The commands somebody may give here, for /help."""
     for command in COMMANDS:
-        if command.name == "config" or (command.level == "owner" and not who.owner):
+        may = who.approver if command.name in ANSWERS else who.owner
+        if command.name == "config" or (command.level == "owner" and not may):
             continue
         if who.direct or (_within(command, level) and not command.private):
             yield command

@@ -39,6 +39,11 @@ class Account:
     groups_raw: Mapping[str, Any]
     senders: frozenset[str] = frozenset()
 
+    @property
+    def asks(self) -> bool:
+        """Whether questions of agents are shown in its chats."""
+        return _asked(self.raw).get("enabled") is not False
+
     def people(self, entries: Any) -> People:
         """A list of ids, as this account reads it."""
         return access.people(entries, self.channel, self.groups_raw, ALIASES.get(self.channel, ()))
@@ -94,11 +99,18 @@ def read(config: Config, channel: str, account: str) -> Account:
         owners=owners,
         bots=groups.bots(raw.get("allowBots")),
         recorded=raw.get("contextVisibility") == "all",
+        approvers=access.people(_asked(raw).get("approvers") or (), channel, access_groups, aliases),
     )
     _warn(raw, channel, account)
     tools = (config.tools, *(agent.tools for agent in config.agents.list))
     senders = frozenset(key for each in tools if each is not None for key in each.tools_by_sender)
     return Account(channel, account, raw, policy, _loop(raw), access_groups, senders)
+
+
+def _asked(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`execApprovals`: who answers in this account, and whether anybody is asked there."""
+    found = raw.get("execApprovals")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _warn(raw: Mapping[str, Any], channel: str, account: str) -> None:
