@@ -41,4 +41,4 @@ async def answer(paths: Paths, method: str, params: Mapping[str, Any]) -> Any:
         found = made(asking, None)
         await found.load()
         host = cast(Host, Alone(paths, found))
-        return await offline.called(host, approvals.METHODS, (ADMIN, APPROVALS), method, params)
+        return await offline.called(host, approvals.METHODS, (ADMIN, APPROVALS), method=method, params=params)

@@ -30,7 +30,7 @@ async def opened(paths: Paths) -> AsyncIterator[Database]:
 
 
 async def called(
-    host: Host, methods: Sequence[Method], scopes: Sequence[str], method: str, params: Mapping[str, Any]
+    host: Host, methods: Sequence[Method], scopes: Sequence[str], *, method: str, params: Mapping[str, Any]
 ) -> Any:
     """What the gateway would answer. Raises UserError as its method does."""
     row = next((each for each in methods if each.name == method), None)

@@ -43,4 +43,4 @@ async def answer(paths: Paths, env: Environment, method: str, params: Mapping[st
         register = Pairing(lambda name: Shelf(db, name), SystemClock(), secrets.randbelow)
         await register.load()
         host = cast(Host, Alone(live, register))
-        return await offline.called(host, pairing.METHODS, (ADMIN, PAIRING), method, params)
+        return await offline.called(host, pairing.METHODS, (ADMIN, PAIRING), method=method, params=params)
