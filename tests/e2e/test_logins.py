@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -56,3 +59,28 @@ async def test_a_device_logs_in_and_the_gateway_renews_its_login(tmp_path: Path)
             everything = json.dumps([told, gone, login, listed, probe])
             assert not any(secret in everything for secret in [*issuer.access, *issuer.live, *issuer.spent])
             assert not any(secret in gateway.log() for secret in [*issuer.access, *issuer.live])
+
+
+async def test_the_address_is_pasted_over_ssh(tmp_path: Path) -> None:
+    async with ModelServer() as model, Issuer() as issuer:
+        config = {"models": providers(model, issuer)}
+        login = config["models"]["providers"]["corp"]["logins"]["sso"]
+        login |= {"authorizeUrl": f"{issuer.url}/authorize", "redirectUrl": "http://localhost:0/auth/callback"}
+        (tmp_path / "garra.json").write_text(json.dumps(config))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "garra", "models", "auth", "login", "--provider", "corp", "--method", "sso",
+            env={"HOME": str(tmp_path), "GARRA_STATE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"},
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stderr is not None
+        assert process.stdin is not None
+        url = ""
+        while not url.startswith("http"):
+            url = (await process.stderr.readline()).decode().strip()
+        asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        back = f"{asked['redirect_uri']}?code={issuer.allowed(url)}&state={asked['state']}"
+        process.stdin.write(f"what is this?\n{back}\n".encode())
+        out, err = await process.communicate()
+        assert process.returncode == 0, err
+        assert out.decode().startswith("corp:a@example.org is kept (oauth as a@example.org).")
+        assert b"paste the whole address" in err
