@@ -64,7 +64,7 @@ async def opened(ground: Ground, stack: AsyncExitStack) -> Reach:
         lambda: live.snapshot.env,
         known,
         way,
-        lambda: live.snapshot.bound,
+        bound=lambda: live.snapshot.bound,
     )
     stack.push_async_callback(door.close)
     browser = Host(

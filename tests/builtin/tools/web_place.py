@@ -33,7 +33,7 @@ class WebPlace:
         self.programs = Programs()
         self.env = dict(env)
         self.bound: tuple[Bound, ...] = ()
-        self.web = Web(lambda: self.config, lambda: self.env, known, lambda: DIRECT, lambda: self.bound)
+        self.web = Web(lambda: self.config, lambda: self.env, known, lambda: DIRECT, bound=lambda: self.bound)
         self.bounded = bounded = Bounded(self.programs, {"PYTHONPATH": ":".join(sys.path)}, str(root))
         clock = SystemClock()
         self.tools = (WebFetch(self.web, bounded, clock), WebSearch(self.web, bounded, clock))

@@ -27,6 +27,7 @@ class Web:
         env: Callable[[], Mapping[str, str]],
         known: tuple[Searcher, ...],
         via: Callable[[], Via],
+        *,
         bound: Binding = lambda: (),
     ) -> None:
         self._config, self._env, self._known = config, env, known
