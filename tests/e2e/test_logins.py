@@ -56,6 +56,15 @@ async def test_a_device_logs_in_and_the_gateway_renews_its_login(tmp_path: Path)
             assert [each["status"] for each in json.loads(probe[1])["results"]] == ["ok"], probe
             gone = await client.call("models.authLogout", {"provider": "corp"})
             assert len(gone["removedProfiles"]) == 1
+            key = "corp-key-0123456789"
+            saved = await client.call("models.authSetApiKey", {"provider": "corp", "apiKey": key})
+            assert saved == {"provider": "corp", "profileId": "corp:manual"}
+            await client.call("models.authOrderSet", {"provider": "corp", "profileIds": ["corp:manual"]})
+            assert "hello" in words(await client.say("hello", "agent:main:d"))
+            assert model.requests[-1].key == key
+            status = await gateway.run("models", "status", "--probe", "--probe-provider", "corp", "--json")
+            assert [each["status"] for each in json.loads(status[1])["auth"]["probes"]] == ["ok"], status
+            assert key not in gateway.log() + status[1]
             everything = json.dumps([told, gone, login, listed, probe])
             assert not any(secret in everything for secret in [*issuer.access, *issuer.live, *issuer.spent])
             assert not any(secret in gateway.log() for secret in [*issuer.access, *issuer.live])
