@@ -219,7 +219,7 @@ class Gauge:
         self._tell("manual")
         outcome = Outcome("", tokens, tokens)
         try:
-            outcome = await self._cut(plan, shown, room, "manual", focus)
+            outcome = await self._cut(plan, shown, room, "manual", focus=focus)
         finally:
             self._end("manual", outcome)
         if not outcome.step:
@@ -294,7 +294,7 @@ class Gauge:
         if (plan := compaction.trim(history, room)) is not None:
             return await self._store(plan, shown, "", why)
         if not (brief or self._mute) and (plan := compaction.cut(history, room)) is not None:
-            outcome = await self._cut(plan, shown, room, why, "")
+            outcome = await self._cut(plan, shown, room, why)
             if outcome.step or self._case.run.cancel.is_set:
                 return outcome
             self._mute = True
@@ -305,7 +305,7 @@ class Gauge:
             return await self._store(plan, shown, summary.note(plan.at - int(shown.summed), before, room), why)
         return Outcome("", history.before, history.before)
 
-    async def _cut(self, plan: Plan, shown: Shown, room: Room, why: str, focus: str) -> Outcome:
+    async def _cut(self, plan: Plan, shown: Shown, room: Room, why: str, *, focus: str = "") -> Outcome:
         """Sum up and store; nothing is stored where there is no summary, or it would free too little."""
         text = await self._summary(plan, shown, room, focus)
         after = plan.after + room.tokens(compaction.weight(text))
