@@ -41,13 +41,13 @@ def test_places_are_fused() -> None:
     assert fused([], [], Weights(0.0, 0.0)) == {}
 
 
-def test_diaries_and_chats_grow_old_and_the_rest_does_not() -> None:
+def test_the_diary_grows_old_and_the_rest_does_not() -> None:
     now = 400 * DAY_MS
     diary = Found(1, "memory/2026-05-02.md", "x", now - 30 * DAY_MS)
     assert not evergreen(diary)
     assert decayed(0.8, diary, now, 30) == pytest.approx(0.8 * 0.9)
-    old = Found(2, "sessions/a.jsonl", "x", DAY_MS, "sessions")
-    assert decayed(1.0, old, now, 30) == pytest.approx(0.8, abs=0.01)
+    assert decayed(1.0, Found(2, "memory/2026-05-02.md", "x", DAY_MS), now, 30) == pytest.approx(0.8, abs=0.01)
+    assert decayed(1.0, Found(2, "sessions/a.jsonl", "x", DAY_MS, "sessions"), now, 30) == 1.0
     for path in ("MEMORY.md", "memory/projects.md"):
         assert decayed(0.8, Found(3, path, "x", DAY_MS), now, 30) == 0.8
     assert decayed(0.8, diary, now, 0) == 0.8

@@ -91,8 +91,8 @@ def _dated() -> re.Pattern[str]:
 
 
 def evergreen(found: Found) -> bool:
-    """Whether a text does not grow old: the files of memory that are no diary."""
-    return found.source == "memory" and not _dated().search(found.path)
+    """Whether a text does not grow old: all but the diary. What was said a year ago is asked for as such."""
+    return found.source != "memory" or not _dated().search(found.path)
 
 
 def decayed(score: float, found: Found, now_ms: int, half_life: float) -> float:

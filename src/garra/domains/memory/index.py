@@ -39,6 +39,8 @@ NEAR_S: Final = 5.0
 IDLE_S: Final = 120.0
 LOOK_S: Final = 30.0
 """How long nobody is told that files have changed before they are looked at anyway."""
+LOOKED: Final = 200
+"""Rows that are looked at in each way at least: what both ways find is often first in neither."""
 SNIPPET: Final = 700
 LEAST_COSINE: Final = 0.75
 """What two texts have that have nothing in common, by the small model; others know it less well."""
@@ -254,7 +256,7 @@ class Memory:
         await shelf.fresh()
         owned = tuple(owner for owner in await shelf.db.read(rows.owners) if sees(viewer, owner))
         limit = wanted.limit or settings.most
-        many = max(limit * settings.weights.many, 40)
+        many = max(limit * settings.weights.many, LOOKED)
         asked = Asked(match(wanted.text), owned, wanted.sources or settings.places.kinds, many)
         words = by_words(await shelf.db.read(partial(rows.search, asked=asked)))
         meaning, warning = {}, shelf.warning
