@@ -64,6 +64,4 @@ async def models_list(host: Host, caller: Caller, params: ModelsList) -> dict[st
     return {"models": model_rows(host, host.agent(params.agent_id), params), "accountSelection": AUTOMATIC}
 
 
-METHODS: tuple[Method, ...] = (
-    Method("models.list", READ, ModelsList, models_list, startup=True),
-)
+METHODS: tuple[Method, ...] = (Method("models.list", READ, ModelsList, models_list, startup=True),)
