@@ -45,7 +45,8 @@ def test_what_a_conversation_left_keeps_where_it_is_from() -> None:
         "<!-- from a conversation that read a page -->\n- read\n"
         "<!-- from a conversation with telegram:default:42 -->\n- theirs\n"
         "<!-- from a conversation with telegram:default:42 that read a page -->\n"
-        "# After\n- mine again\n"
+        "# Theirs\n- theirs again\n"
+        "<!-- from a conversation -->\n- mine again\n"
     )
     found = markdown(text, "memory/2026-05-02.md")
     told = Mark("memory", "memory/2026-05-02.md")
@@ -53,6 +54,7 @@ def test_what_a_conversation_left_keeps_where_it_is_from() -> None:
         ("- mine", None, ()),
         ("- read", None, (told,)),
         ("- theirs", "telegram:default:42", ()),
+        ("- theirs again", "telegram:default:42", (told,)),
         ("- mine again", None, ()),
     ]
 

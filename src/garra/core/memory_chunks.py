@@ -59,7 +59,9 @@ def _origin() -> re.Pattern[str]:
 
 
 def markdown(text: str, path: str, *, size: int = SIZE, overlap: int = OVERLAP) -> tuple[Chunk, ...]:
-    """The pieces of a file. A heading, or a note on where words come from, begins a new one; long ones overlap."""
+    """The pieces of a file. A heading, or a note on where words come from, begins a new one; long ones overlap. Such a
+    note holds for all that follows up to the next: what a conversation left may have headings of its own.
+    """
     found: list[Chunk] = []
     owner: str | None = None
     marks: tuple[Mark, ...] = ()
@@ -68,8 +70,6 @@ def markdown(text: str, path: str, *, size: int = SIZE, overlap: int = OVERLAP) 
         if noted is not None:
             owner = noted["owner"]
             marks = (Mark("memory", path),) if noted["read"] else ()
-        elif _heading().match(section[0][1]):
-            owner, marks = None, ()
         found.extend(
             Chunk(piece[0][0], piece[-1][0], said, owner, 0, marks)
             for piece in _pieces(section, size, overlap)

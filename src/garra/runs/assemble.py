@@ -274,7 +274,7 @@ class Assembler:
         )
         off = frozenset(name for name, entry in config.skills.entries.items() if entry.enabled is False)
         skills = place.skills.lines(world, str(self.parts.paths.home), off)
-        return self._seat(place, whom)[0], place.workspace.read(), skills
+        return self._seat(place, whom)[0], _shown(place.workspace.read(), whom), skills
 
     async def _zone(self, name: str) -> tzinfo:
         if name not in self._zones:
@@ -378,3 +378,8 @@ def _looked_up(values: Any, path: str) -> Any:
     for key in path.split("."):
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
+
+
+def _shown(files: tuple[Document, ...], whom: Whom) -> tuple[Document, ...]:
+    """What of the agent's files a turn is told: where others read along, not what it remembers of its owner."""
+    return tuple(file for file in files if file.name != "MEMORY.md") if whom.guest else files
