@@ -3,11 +3,16 @@
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, GetPydanticSchema
-from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError, core_schema
 
 from garra.core.secret import Secret
 from garra.core.value import frozen
+
+
+def camel(name: str) -> str:
+    """The key of an attribute. As the library's own, without the patterns that it looks for in each of hundreds."""
+    first, *more = name.split("_")
+    return first + "".join(word.title() for word in more)
 
 
 class Section(BaseModel):
@@ -17,7 +22,7 @@ class Section(BaseModel):
     """
 
     model_config = ConfigDict(
-        extra="allow", frozen=True, alias_generator=to_camel, defer_build=True, protected_namespaces=()
+        extra="allow", frozen=True, alias_generator=camel, defer_build=True, protected_namespaces=()
     )
     open: ClassVar[bool] = False
 
