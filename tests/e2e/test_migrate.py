@@ -76,3 +76,17 @@ def test_a_running_gateway_and_a_wrong_folder_are_said_in_one_line(program: Prog
         ran = program.run("migrate", "openclaw", "--from", str(state), "--yes", "--item", "pairing")
         assert ran.code != 0
         assert "a gateway is running" in ran.err
+
+
+def test_a_second_run_finds_everything_here_and_an_unknown_item_is_told(program: Program, tmp_path: Path) -> None:
+    words = ("migrate", "openclaw", "--from", str(places.openclaw(tmp_path)), "--yes")
+    unknown = program.run(*words, "--item", "nope")
+    assert unknown.code == 1
+    assert "there is no nope to take over" in unknown.err
+    assert "config" in unknown.err
+    assert not program.config.exists()
+    assert program.run(*words).code == 0
+    again = program.run(*words, "--json")
+    assert again.code == 0, again.out + again.err
+    states = {row["kind"]: row["status"] for row in again.json["items"]}
+    assert states["config"] == states["session"] == "skipped"

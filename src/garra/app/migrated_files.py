@@ -54,7 +54,9 @@ class Desk:
                 had = _json(self._logins(item.agent)).get("profiles")
                 return isinstance(had, dict) and set(item.content.get("profiles") or {}) <= set(had)
             case "config":
-                return isinstance(item.content, str) and self._snapshot.raw == self.settled(item.content)
+                # written with a line end that the source may lack
+                had = self._snapshot.raw or ""
+                return isinstance(item.content, str) and had.rstrip() == self.settled(item.content).rstrip()
             case _:
                 return False
 

@@ -65,6 +65,7 @@ def _migrate(here: Place, asked: argparse.Namespace, provider: str, *, only_look
 
     source = here.paths.expand(asked.source) if asked.source else migration.source_of(provider, here.paths, here.env)
     found = migration.found(provider, source)
+    _expect(found, asked.item)
     keys = asked.include_secrets or _consents(found, asked, only_look=only_look)
     wanted = Wanted(keys, asked.overwrite, frozenset(asked.item))
     plan = migration.planned(here.paths, here.env, found if keys else migration.keyless(found), wanted)
@@ -83,6 +84,13 @@ def _migrate(here: Place, asked: argparse.Namespace, provider: str, *, only_look
     done = migration.applied(here.paths, here.env, plan)
     _show(done, asked, "what was done")
     return FAILED if any(item.state == "failed" for item in done.items) else 0
+
+
+def _expect(found: Found, names: Sequence[str]) -> None:
+    """Raises UserError for a name that none of the pieces has."""
+    known = {name for item in found.items for name in (item.kind, item.id)}
+    if unknown := [name for name in names if name not in known]:
+        raise UserError(f"there is no {unknown[0]} to take over; there is {', '.join(sorted(known))}")
 
 
 def _consents(found: Found, asked: argparse.Namespace, *, only_look: bool) -> bool:

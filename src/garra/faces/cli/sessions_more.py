@@ -98,13 +98,15 @@ async def _fork(asked: argparse.Namespace, place: Place) -> int:
     key = key_of(place, asked.key, asked.agent)
     new = single(agent_of(key, "main"), "dashboard", quick.fresh())
     async with store(place) as sessions:
-        if place.holder is not None and asked.at:
-            done = await ask(place, "sessions.fork", {"sessionKey": key, "entryId": asked.at}, "operator.write")
-            new = SessionKey(str(done["sessionKey"]))
-        elif place.holder is not None:
-            raise NotFound("a gateway is running: say up to which entry, --at ENTRY (garra sessions history --json)")
-        else:
+        if place.holder is None:
             await sessions.fork(key, new, asked.at)
+        else:
+            _, entries = await sessions.read(key)
+            if not entries:
+                raise NotFound(f"nothing was said yet in {key}")
+            params = {"sessionKey": key, "entryId": asked.at or entries[-1].id}
+            done = await ask(place, "sessions.fork", params, "operator.write")
+            new = SessionKey(str(done["sessionKey"]))
     output.say_json({"ok": True, "key": new, "from": key}) if asked.json else output.say(new)
     return 0
 
