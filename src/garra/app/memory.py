@@ -49,11 +49,11 @@ VARIABLES: Final[Mapping[str, str]] = {"voyage": "VOYAGE_API_KEY"}
 
 
 class Doors:
-    """What memory is made with. `spent` is told (provider, model, usage) of each request to a provider."""
+    """What memory is made with. `spent` is told (agent, (provider, model), usage) of each request to a provider."""
 
     def __init__(self, models: Callable[[], Models], http: GuardedHttp, children: Children, spawn: Spawn) -> None:
         self.models, self.http, self.children, self.spawn = models, http, children, spawn
-        self.spent: Callable[[str, str, Usage], None] = lambda provider, model, usage: None
+        self.spent: Callable[[str, tuple[str, str], Usage], None] = lambda agent, model, usage: None
 
 
 class Remembering:
@@ -138,12 +138,12 @@ class Remembering:
         return (await get(places, str(params["path"]), self.viewer(errand), first=first, lines=lines)).json
 
     def _remote(self, wanted: Settings) -> Remote:
-        endpoint = self._endpoint(wanted)
-        return Remote(
-            self._doors.http, self.clock, endpoint, lambda provider, model, tokens: self._doors.spent(
-                provider, model, Usage(tokens)
-            )
-        )  # fmt: skip
+        agent = wanted.places.agent
+
+        def spent(provider: str, model: str, tokens: int) -> None:
+            self._doors.spent(agent, (provider, model), Usage(tokens))
+
+        return Remote(self._doors.http, self.clock, self._endpoint(wanted), spent)
 
     def _endpoint(self, wanted: Settings) -> Endpoint:
         """Who is asked, with which key. Raises Unavailable with what to set."""
@@ -181,7 +181,7 @@ def settings(paths: Paths, config: Config, agent_id: str) -> Settings:
         provider = NONE
     decay = hybrid.temporal_decay.half_life_days if hybrid.temporal_decay.enabled else 0.0
     weights = Weights(
-        hybrid.vector_weight, hybrid.text_weight, decay, 1 - hybrid.mmr.weight if hybrid.mmr.enabled else 0.0,
+        hybrid.vector_weight, hybrid.text_weight, decay, round(1 - hybrid.mmr.weight, 3) if hybrid.mmr.enabled else 0.0,
         hybrid.candidate_multiplier,
     )  # fmt: skip
     extra = tuple(Extra(each.path, each.pattern) if isinstance(each, ExtraPath) else Extra(each)

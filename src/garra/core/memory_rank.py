@@ -13,6 +13,8 @@ from garra.core.value import frozen
 DAY_MS: Final = 86_400_000
 SURE: Final = 0.35
 """What the best hit of words has at least."""
+ALIKE: Final = 400
+"""Characters by which two texts are compared."""
 AGE: Final = 0.2
 """What of a score age may take."""
 
@@ -25,8 +27,8 @@ class Weights:
 
     vector: float = 0.7
     text: float = 0.3
-    half_life: float = 0.0
-    mmr: float = 0.0
+    half_life: float = 30.0
+    mmr: float = 0.3
     many: int = 4
 
 
@@ -115,7 +117,7 @@ def chosen(scored: Sequence[tuple[Found, float]], limit: int, mmr: float = 0.0) 
     if mmr <= 0:
         return once[:limit]
     pool = once[: max(limit * 4, limit)]
-    held = {found.id: frozenset(split(found.text).split()) for found, _ in pool}
+    held = {found.id: frozenset(split(found.text[:ALIKE]).split()) for found, _ in pool}
     out: list[tuple[Found, float]] = []
     while pool and len(out) < limit:
         next_one = max(pool, key=lambda each: (1 - mmr) * each[1] - mmr * _alike(each[0], out, held))

@@ -15,7 +15,7 @@ from garra.core import spending
 from garra.core.errors import Failure, FailureKind, GarraError
 from garra.core.groups import Place
 from garra.core.keys import parse
-from garra.core.messages import Assistant
+from garra.core.messages import Assistant, Usage
 from garra.core.spending import Account, Cap, Payer, Scope, Span, Warned
 from garra.core.value import frozen
 from garra.domains.spending.ledger import Ledger, Spent
@@ -85,6 +85,16 @@ class Purse:
             books.ledger.note(row)
         except GarraError as error:
             log.warning("a model call is not counted: %s", error.message)
+
+    def counted(self, agent_id: str, model: tuple[str, str], usage: Usage) -> None:
+        """Something beside the turns was asked of `model` (provider, id) for an agent: embeddings. Never raises."""
+        if self._books is None:
+            return
+        payer = Payer("", "", "", agent_id)
+        try:
+            self._books.ledger.note(Spent(self._books.clock.now_ms(), payer, *model, usage, priced=False))
+        except GarraError as error:
+            log.warning("embeddings are not counted: %s", error.message)
 
     async def may(self, run: Run) -> Failure | None:
         """Why the next call of a run is not made; None where it may be."""

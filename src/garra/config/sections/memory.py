@@ -25,7 +25,7 @@ class MemoryRemote(OpenSection):
 class Mmr(OpenSection):
     """Variety among the results; `lambda` nearer to 1 wants more of what fits best."""
 
-    enabled: bool = False
+    enabled: bool = True
     weight: float = Field(0.7, ge=0, le=1, alias="lambda")
 
 
