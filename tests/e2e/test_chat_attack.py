@@ -10,9 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from garra.testing.telegram import Fault, TelegramServer
 from tests.e2e.outside import logged, until
 from tests.e2e.resident import Resident, StrictModel, resident, strict_model
+
+pytestmark = pytest.mark.e2e
 
 OWNER, GROUP = 42, -100500
 

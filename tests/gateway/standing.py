@@ -125,6 +125,8 @@ class Acting:
     async def drive(self, run: Run, lane: Lane, brief: str) -> RunEnded:
         assert self.runs is not None
         emit = self.runs.emit
+        if run.turn.chore:
+            return self._ended(run, "ok", "The conversation was summed up: about 2,000 tokens are 300 now.")
         self.seen.append(run.turn)
         emit(run, RunPhase("preparing_workspace"))
         emit(run, RunPhase("starting_model"))
@@ -280,6 +282,8 @@ def _ports(sessions: Sessions, clock: SystemClock, spawn: Tasks, acting: Acting)
 
     async def keep(run: Run) -> None:
         assert acting.runs is not None
+        if run.turn.chore:
+            return
         transcript = await sessions.transcript(run.session_key)
         acting.runs.emit(run, EntryStored((await transcript.append(run.prompt)).body))
 

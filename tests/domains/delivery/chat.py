@@ -112,8 +112,10 @@ class Scene:
             await self.quiet()
 
     async def quiet(self) -> None:
+        """Until what was begun is stored, and what follows from that: the store's thread may be slow."""
         for _ in range(6):
             await asyncio.sleep(0.001)
+            await self.db.write(lambda _: None)
 
     async def answer(self, preview: Preview, reply: str, settings: Settings, **extra: Any) -> Settled:
         settled = await preview.settle(reply)
