@@ -72,9 +72,16 @@ async def status(host: Host, caller: Caller, params: Status) -> dict[str, Any]:
         answer["cliProjection"] = {
             "agents": who,
             "updateChannel": None,
-            "memoryPlugin": {"enabled": False, "slot": "none"},
+            "memoryPlugin": _memory(host),
         }
     return answer
+
+
+def _memory(host: Host) -> dict[str, Any]:
+    """Which memory there is: the box's, or none."""
+    config = host.config
+    slot = config.plugins.slots.memory or "memory-core"
+    return {"enabled": slot != "none" and config.memory.search.enabled, "slot": slot}
 
 
 def _links(host: Host) -> dict[str, Any]:
