@@ -121,3 +121,13 @@ def test_help(ask: Ask) -> None:
     assert ask("--help")[0] == 0
     assert "install-local" in ask("-h")[1]
     assert "--set" in ask("install-local", "--help")[1]
+
+
+@pytest.mark.parametrize("step", [("set",), ("set-image",)])
+def test_an_empty_name_chooses_nothing(tmp_path: Path, step: tuple[str, ...]) -> None:
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GARRA_STATE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "garra", "models", *step, " "]
+    ran = subprocess.run(command, env=env, capture_output=True, text=True, timeout=15, stdin=subprocess.DEVNULL)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == "garra: name a model as provider/model; see `garra models list`\n"
+    assert not (tmp_path / "garra.json").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from garra.core.messages import ToolCall, ToolResult
+from garra.core.messages import Assistant, ToolCall, ToolResult
 from tests.domains.sessions.test_store import KEY, START, assistant, begin, folder, sessions_in
 
 
@@ -62,6 +63,15 @@ def test_history_shows_what_was_said(state: Path) -> None:
     assert answer(state, "history", "coffer-abc", "--limit", "1")["messages"][0]["content"] == "hello"
     shown = garra(state, "history").stdout
     assert "[calls read] I look" in shown
+
+
+async def test_history_says_why_an_answer_failed(tmp_path: Path) -> None:
+    async with sessions_in(tmp_path) as sessions:
+        await begin(sessions, KEY, "hello")
+        broken = Assistant((), START, stop="error", error="fake/fake: check the key")
+        await (await sessions.transcript(KEY)).append(broken)
+    shown = await asyncio.to_thread(garra, tmp_path, "history")
+    assert "(fake/fake: check the key)" in shown.stdout
 
 
 @pytest.mark.parametrize("command", ["history", "export"])

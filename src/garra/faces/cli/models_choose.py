@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from garra.config.load import Snapshot, load
 from garra.config.write import Writer
 from garra.core import dotted
-from garra.core.errors import RunFailed
+from garra.core.errors import RunFailed, UserError
 from garra.domains.models import keys
 from garra.domains.models.registry import Models
 from garra.faces.cli import models_here, output, taken
@@ -25,7 +25,7 @@ def run(step: str, words: Sequence[str], place: Place) -> int:
     asked = found.parse_args(words)
     snapshot = load(place.paths, place.env)
     models = models_here.registry(snapshot, place)
-    model = models.resolve(asked.model)
+    model = models.resolve(named(asked.model))
     where = "agents.defaults.model" if step == "set" else "agents.defaults.imageModel"
     since = since_when(place, choose(place, snapshot, model.ref, where))
     listed = model.id in models.entries()[model.provider].listed() or model.id.endswith(".gguf")
@@ -57,8 +57,15 @@ def _lacking(models: Models, model: Model, snapshot: Snapshot) -> str:
 def meant(place: Place, snapshot: Snapshot, text: str) -> tuple[str, str]:
     """The model that `text` names, `provider/model`, and a line of doubt about it. Raises NotFound for none."""
     models = models_here.registry(snapshot, place)
-    model = models.resolve(text)
+    model = models.resolve(named(text))
     return model.ref, doubted(models, model)
+
+
+def named(text: str) -> str:
+    """A name that says something: an empty one would mean the model that answers now. Raises UserError."""
+    if not text.strip():
+        raise UserError("name a model as provider/model; see `garra models list`")
+    return text
 
 
 def doubted(models: Models, model: Model) -> str:

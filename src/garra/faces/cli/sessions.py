@@ -197,7 +197,8 @@ async def _history(asked: argparse.Namespace, place: Place) -> int:
         if (message := entry.message) is not None:
             who = output.painted(f"{_who(message)}  {transcript.stamp(message.timestamp)}", "quiet")
             calls = "".join(f"[calls {call.name}] " for call in getattr(message, "calls", ()))
-            output.say(f"{who}\n{calls}{blots.text(message.text)}\n")
+            fault = f"({error})" if (error := getattr(message, "error", None)) else ""
+            output.say(f"{who}\n{calls}{blots.text(' '.join(filter(None, (message.text, fault))))}\n")
     return 0
 
 
