@@ -285,6 +285,7 @@ async def test_commands_are_obeyed_unless_they_are_words(tmp_path: Path) -> None
         assert (await guest.call("chat.history", {"sessionKey": KEY}))["messages"] == []
         before = await guest.call("sessions.describe", {"key": KEY})
         assert before["session"]["thinkingLevel"] == "high"
+        assert "takes undo or nothing" in await typed("/reset tell me a joke", "c7-words")
         assert "new conversation" in await typed("/new", "c7")
         after = await guest.call("sessions.describe", {"key": KEY})
         assert after["session"]["sessionId"] != before["session"]["sessionId"]

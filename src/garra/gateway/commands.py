@@ -82,6 +82,8 @@ async def _help(host: Host, session: Session, typed: Typed, caller: Caller) -> s
 async def _new(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     if typed.argument.lower() == "undo":
         return await _undo(host, session, typed, caller)
+    if typed.argument:
+        raise UserError(f"/{typed.name} takes undo or nothing here: begin anew first, then say the rest.")
     await host.runs.abort(session.key, None, "reset")
     await kin.stop_under(host, session.key)
     digest = wants_digest(host.config.session, by_hand=True)
