@@ -10,7 +10,7 @@ from importlib import util
 import pytest
 
 from garra.core.events import Done, TextDelta
-from garra.core.messages import Text, User
+from garra.core.messages import Assistant, Text, User
 from garra.io.http import GuardedHttp
 from garra.io.tasks import Tasks
 from garra.sdk.model import Model, ModelRequest
@@ -56,11 +56,12 @@ async def server() -> AsyncIterator[str]:
 
 
 async def test_a_local_server_is_understood(server: str) -> None:
-    for family in ("openai-completions", "anthropic-messages", "openai-responses"):
-        await _understood(server, family)
+    families = ("openai-completions", "anthropic-messages", "openai-responses")
+    said = [await _understood(server, family) for family in families]
+    assert all(message.api == family and message.text for message, family in zip(said, families, strict=True))
 
 
-async def _understood(server: str, family: str) -> None:
+async def _understood(server: str, family: str) -> Assistant:
     http = GuardedHttp()
     async with Tasks() as tasks:
         api = api_of(family, http, tasks, Cloud())
@@ -74,3 +75,4 @@ async def _understood(server: str, family: str) -> None:
     assert last.message.stop in {"stop", "length"}
     assert last.message.text == "".join(event.delta for event in found if isinstance(event, TextDelta))
     assert last.message.usage.total > last.message.usage.output > 0
+    return last.message

@@ -40,7 +40,9 @@ def anything(_schema: Mapping[str, Any], _value: Any) -> Iterable[str]:
 async def test_the_box_brings_nine_families_and_a_plugin_takes_its_own_along(tmp_path: Path) -> None:
     async with Tasks() as tasks:
         ports = {"http": GuardedHttp(), "spawn": tasks, "clock": SystemClock(), "cloud": Cloud()}
-        await asyncio.to_thread(_found, tmp_path, Registry(ports))
+        registry = Registry(ports)
+        await asyncio.to_thread(_found, tmp_path, registry)
+        assert {registry.api(name).family for name in FAMILIES} == set(FAMILIES)
 
 
 def _found(root: Path, registry: Registry) -> None:

@@ -174,4 +174,6 @@ async def test_a_file_that_is_broken_is_as_if_there_were_none(at: Stand) -> None
     await asyncio.to_thread(at.file.parent.mkdir)
     for text in ("{", "[]", '{"providers": 3}', '{"providers": {"openai": {"rows": 3}}}'):
         await asyncio.to_thread(at.file.write_text, text)
-        await at.discovery().load()
+        read = at.discovery()
+        await read.load()
+        assert read.age_ms("openai") is None

@@ -297,5 +297,7 @@ def test_what_is_taken_keeps_the_rest() -> None:
 
 
 async def test_it_waits_for_nothing_when_nothing_runs(at: Stand) -> None:
+    before = len(asyncio.all_tasks())
     await at.renewals.close()
     await settle()
+    assert len(asyncio.all_tasks()) <= before
