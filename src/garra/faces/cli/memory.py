@@ -48,8 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--deep", action="store_true", help="ask whoever makes the vectors, too")
     status.add_argument("--index", action="store_true", help="index what is new first; as --deep")
     status.set_defaults(step=_status)
-    for name in ("index", "reindex"):
-        index = steps.add_parser(name, parents=[common], help="read what is new")
+    for name, about in (("index", "read what is new"), ("reindex", "read everything again")):
+        index = steps.add_parser(name, parents=[common], help=about)
         index.add_argument("--force", action="store_true", default=name == "reindex", help="read everything again")
         index.add_argument("--wait", action="store_true", help="until all vectors are made")
         index.set_defaults(step=_index)
