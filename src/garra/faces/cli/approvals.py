@@ -213,11 +213,11 @@ def _replaced(here: Place, asked: argparse.Namespace, document: Any, base_hash: 
 def _history(here: Place, asked: argparse.Namespace) -> int:
     found = _ask(here, asked, "approval.history", {"limit": max(1, min(asked.limit, 100))})
     heads, nothing = ("id", "when", "end", "by", "what"), "Nothing was asked in the last thirty days."
-    return _rows(asked, found, [lines.past(row) for row in found["items"]], heads, nothing)
+    return _rows(asked, found, [lines.past(row) for row in found["items"]], heads=heads, nothing=nothing)
 
 
 def _rows(
-    asked: argparse.Namespace, found: Any, rows: Sequence[Sequence[str]], heads: Sequence[str], nothing: str
+    asked: argparse.Namespace, found: Any, rows: Sequence[Sequence[str]], *, heads: Sequence[str], nothing: str
 ) -> int:
     """A list as a table, or as it came for scripts."""
     if asked.json:
@@ -239,7 +239,7 @@ def _grants(here: Place, asked: argparse.Namespace) -> int:
     found = _ask(here, asked, "exec.approval.grants.list", {})
     heads = ("id", "agent", "until", "used", "what passes")
     nothing = "Nothing was allowed for longer than once; programs that may run are in `approvals allowlist`."
-    return _rows(asked, found, [lines.grant(row) for row in found["grants"]], heads, nothing)
+    return _rows(asked, found, [lines.grant(row) for row in found["grants"]], heads=heads, nothing=nothing)
 
 
 def _revoke(here: Place, asked: argparse.Namespace) -> int:
@@ -264,7 +264,7 @@ def _allowlist(here: Place, asked: argparse.Namespace) -> int:
     found = _ask(here, asked, "exec.approvals.get", {})
     if asked.what == "list":
         heads, nothing = ("agent", "program", "arguments"), "No program is listed; what is not listed is asked about."
-        return _rows(asked, found, lines.programs(found["file"], asked.agent), heads, nothing)
+        return _rows(asked, found, lines.programs(found["file"], asked.agent), heads=heads, nothing=nothing)
     if not asked.pattern:
         raise UserError(f"which program? such as: {here.command} approvals allowlist {asked.what} /usr/bin/rg")
     if asked.what == "add":
