@@ -116,6 +116,8 @@ class Work:
 
 
 def main() -> int:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # read by libraries when they are loaded, not by us
+        os.putenv(name, "1")
     mouth, work = Mouth(), None
     for line in sys.stdin:
         asked = json.loads(line)
