@@ -376,8 +376,7 @@ def shown(blots: Blots, update: Update) -> Update:
 
 def bounded(content: Content) -> Content:
     """`content` that a model can be given: long text loses its middle, too many pictures are named instead."""
-    room = MAX_TEXT
-    pictures = MAX_IMAGES
+    room, pictures = MAX_TEXT, MAX_IMAGES
     kept: list[Text | Image] = []
     for part in content:
         if isinstance(part, Text):
