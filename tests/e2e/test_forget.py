@@ -41,7 +41,10 @@ async def test_nothing_of_a_person_s_words_is_left_and_others_lose_nothing(tmp_p
             assert "a gateway is running" in err
             assert holding(program.state, "zanzibar")
             assert holding(program.state, "madagascar")
+            code, _, err = await program.run("memory", "index")
+            assert code == 0, err
             await program.stop()
+            assert any("memory.sqlite" in name for name in holding(program.state, "zanzibar"))
             code, out, _ = await program.run("forget", f"telegram:{ANN}", "--dry-run", "--json")
             assert code == 0
             told = json.loads(out)

@@ -67,6 +67,7 @@ async def _forget(paths: Paths, env: Environment, who: Person, *, dry: bool) -> 
         await db.close()
     if not dry:
         await asyncio.to_thread(wiped, paths.db)
+        await asyncio.to_thread(_unindexed, paths.agents)
     names = {who.sender, *(label for each in rows if (label := each.display_name))}
     mentions = await asyncio.to_thread(_mentions, paths, env, names)
     return replace(
@@ -90,6 +91,12 @@ async def _conversations(
                 await asyncio.to_thread(path.unlink, missing_ok=True)
         own |= {*found}
     return own, handles
+
+
+def _unindexed(root: Path) -> None:
+    """Take the indexes of memory away: they hold copies, and are made anew from what is left. Blocks."""
+    for path in root.glob("*/memory.sqlite*"):
+        path.unlink(missing_ok=True)
 
 
 def _transcripts(folder: Path, session: Session) -> list[Path]:
