@@ -103,7 +103,7 @@ def decayed(score: float, found: Found, now_ms: int, half_life: float) -> float:
     """
     if half_life <= 0 or not found.created or evergreen(found):
         return score
-    young = 0.5 ** (max(0, now_ms - found.created) / DAY_MS / half_life)
+    young: float = 0.5 ** (max(0, now_ms - found.created) / DAY_MS / half_life)
     return score * (1 - AGE + AGE * young)
 
 
