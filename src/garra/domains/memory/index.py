@@ -116,9 +116,9 @@ class Shelf:
         self.used_at = self.looked_at = -1e9
         self.noticed = True
         self.warning = ""
-        self._syncing: asyncio.Task[None] | None = None
         self._remote: Any = None
         self._making = False
+        self._new = True
 
     async def fresh(self, *, force: bool = False, patience: float | None = PATIENCE_S) -> dict[str, Any]:
         """Bring the index up to date; a search has only so much patience. Gives what was done, where it is known."""
@@ -131,6 +131,7 @@ class Shelf:
         if not force and size <= INLINE:
             done = await asyncio.to_thread(sync.sync, self.db, places, cut)
             self.warning = "; ".join(done.faults)
+            self._new = self._new or bool(waits or done.gone)
             return dict(msgspec.to_builtins(done)) if waits or done.gone else {}
         body = msgspec.to_builtins(places), msgspec.to_builtins(cut)
         try:
@@ -141,6 +142,7 @@ class Shelf:
             self.warning = "the index is still being made; more is found later"
             return {}
         self.warning = "; ".join(told.get("faults", ()))
+        self._new = True
         return told
 
     async def meaning(self, text: str, asked: Asked) -> dict[int, float]:
@@ -156,11 +158,13 @@ class Shelf:
         return by_meaning(found, LEAST_COSINE if provider == LOCAL else 0.0)
 
     async def more(self) -> None:
-        """Vectors for what has none, in the background."""
+        """Vectors for what has none, in the background; nothing where nothing is new."""
+        if not self._new or self.busy:
+            return
+        self._new = False
         if self.settings.provider == LOCAL:
-            if not self.vectors.busy:
-                await self.vectors.work()
-        elif self.settings.provider != NONE and not self._making:
+            await self.vectors.work()
+        elif self.settings.provider != NONE:
             self._making = True
             self.ports.spawn(self._filled(), "memory's embeddings")
 
