@@ -24,7 +24,7 @@ from garra.core.reply import Quiet
 from garra.core.skills import Listed, World
 from garra.core.value import frozen, record, replace
 from garra.domains.context import prompt, stamps
-from garra.domains.context.held import Held
+from garra.domains.context.held import NAMES, Held
 from garra.domains.context.workspace import Workspace
 from garra.domains.exec.supervisor import Behalf, Supervisor
 from garra.domains.models.registry import Models
@@ -381,5 +381,5 @@ def _looked_up(values: Any, path: str) -> Any:
 
 
 def _shown(files: tuple[Document, ...], whom: Whom) -> tuple[Document, ...]:
-    """What of the agent's files a turn is told: where others read along, not what it remembers of its owner."""
-    return tuple(file for file in files if file.name != "MEMORY.md") if whom.guest else files
+    """What of the agent's files a turn is told: where others read along, not what it knows of its owner."""
+    return tuple(file for file in files if file.name not in NAMES) if whom.guest else files
