@@ -15,14 +15,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-NAMES_EN: Final = (
-    "Elmira Tobias Saskia Ronan Priya Mateus Ingrid Oluwaseun Beatriz Kenji Yolanda Piotr Farah Lorcan Agnes Dmitri "
-    "Halima Gustavo Wren Isolde Caspian Noor Thaddeus Mireille"
-).split()
-NAMES_ZH: Final = (
-    "陈雨桐 李建国 王思远 张晓梅 刘志强 赵婉清 孙浩然 周雅琴 吴嘉怡 郑明辉 冯丽娟 许文博 何静怡 高俊杰 林若溪 罗天佑 "
-    "梁诗涵 宋子轩 唐美玲 韩立新 曹佳宁 彭少华 董秋菊 袁振东"
-).split()
+NAMES_EN: Final = [
+    "Elmira", "Tobias", "Saskia", "Ronan", "Priya", "Mateus", "Ingrid", "Oluwaseun", "Beatriz", "Kenji",
+    "Yolanda", "Piotr", "Farah", "Lorcan", "Agnes", "Dmitri", "Halima", "Gustavo", "Wren", "Isolde", "Caspian",
+    "Noor", "Thaddeus", "Mireille",
+]  # fmt: skip
+NAMES_ZH: Final = [
+    "陈雨桐", "李建国", "王思远", "张晓梅", "刘志强", "赵婉清", "孙浩然", "周雅琴", "吴嘉怡", "郑明辉",
+    "冯丽娟", "许文博", "何静怡", "高俊杰", "林若溪", "罗天佑", "梁诗涵", "宋子轩", "唐美玲", "韩立新",
+    "曹佳宁", "彭少华", "董秋菊", "袁振东",
+]  # fmt: skip
 
 Fact = tuple[str, str, str, tuple[str, ...]]
 """What is said, a near question, a far question, and the values that `{v}` takes."""
@@ -35,7 +37,8 @@ FACTS_EN: Final[tuple[Fact, ...]] = (
      ("3 March", "19 August", "27 November", "8 January", "14 May", "30 June", "11 October", "5 April")),
     ("The wifi password at {n}'s place is {v}.", "What was the wifi password at {n}'s?",
      "How do I get online when I stay with {n}?",
-     ("tulip-4471", "maple-9023", "cobalt-1187", "ember-6650", "fjord-3308", "quartz-7214", "saffron-5582", "onyx-2096")),
+     ("tulip-4471", "maple-9023", "cobalt-1187", "ember-6650", "fjord-3308", "quartz-7214",
+      "saffron-5582", "onyx-2096")),
     ("{n} moved to {v} for the new job.", "Where did {n} move to?", "In which city does {n} live these days?",
      ("Lisbon", "Rotterdam", "Kraków", "Montreal", "Adelaide", "Tallinn", "Bologna", "Cork")),
     ("{n} plays the {v} in a small band.", "What does {n} play in the band?", "Which instrument is {n} good at?",
@@ -43,7 +46,8 @@ FACTS_EN: Final[tuple[Fact, ...]] = (
     ("I lent {n} my {v} last weekend.", "What did I lend {n}?", "Which of my things does {n} still have to give back?",
      ("pressure washer", "tent", "sewing machine", "drill", "ice cream maker", "telescope", "kayak", "projector")),
     ("{n} drives a {v} now.", "What does {n} drive?", "What sort of car should I look for when {n} picks me up?",
-     ("green Škoda", "grey Volvo", "red Fiat", "white Tesla", "blue Peugeot", "black Saab", "yellow Mini", "silver Kia")),
+     ("green Škoda", "grey Volvo", "red Fiat", "white Tesla", "blue Peugeot", "black Saab",
+      "yellow Mini", "silver Kia")),
     ("{n}'s dog is called {v}.", "What is the dog of {n} called?", "What was the name of that puppy of {n}'s?",
      ("Biscuit", "Wotan", "Pixel", "Mango", "Captain", "Nutmeg", "Sprocket", "Luna")),
     ("{n} takes {v} for blood pressure every morning.", "What does {n} take for blood pressure?",
@@ -147,47 +151,59 @@ FACTS_ZH: Final[tuple[Fact, ...]] = (
      ("北欧侦探", "西部", "蒸汽朋克", "宫廷", "赛博", "哥特", "间谍", "海盗")),
 )  # fmt: skip
 
-TALK_EN: Final = (
+TALK_EN: Final = [
     "Had lunch with {n} today, the {a} was {b}.", "{n} called, we talked about {a} for an hour.",
     "Can you draft a mail to {n} about the {a}?", "Summarise this {a} report in five lines please.",
     "What is the weather like tomorrow for the {a}?", "Remind me to water the plants after the {a}.",
     "I slept {b} last night.", "The {a} at work was {b} again.", "How do I fix a {b} {a}?", "ok thanks",
     "good morning", "{n} said the {a} looks {b}.", "Translate 'the {a} is {b}' into French.",
-    "Let's plan the {a} for next week.", "I am thinking of buying a new {a}.", "Is it normal that a {a} gets {b}?",
-    "Saw {n} at the {a}, everyone was {b}.", "What should I cook tonight, something {b} maybe?",
-    "My {a} is {b}, what now?", "{n} sent me a photo of a {b} {a}.", "The neighbours' {a} is {b} and loud.",
-    "Write a short poem about a {b} {a}.", "Which {a} is better, the {b} one or the old one?", "lol that was {b}",
-    "{n} asked whether the {a} is still on.", "Book a table for two near the {a}.", "The train was {b} because of the {a}.",
-    "I finished the {a}, it took {b} long.",
-)  # fmt: skip
-A_EN: Final = (
-    "meeting printer invoice garden concert museum bicycle kitchen budget deadline website laptop curtain roof salad "
-    "exam podcast river market heating balcony library camera engine holiday parcel recipe bakery stadium festival"
-).split()
-B_EN: Final = (
-    "boring great noisy late broken delicious strange cheap cold crowded perfect awful surprisingly slow bright quiet "
-    "dusty sweet chaotic calm"
-).split()
-TALK_ZH: Final = (
+    "Let's plan the {a} for next week.", "I am thinking of buying a new {a}.",
+    "Is it normal that a {a} gets {b}?", "Saw {n} at the {a}, everyone was {b}.",
+    "What should I cook tonight, something {b} maybe?", "My {a} is {b}, what now?",
+    "{n} sent me a photo of a {b} {a}.", "The neighbours' {a} is {b} and loud.",
+    "Write a short poem about a {b} {a}.", "Which {a} is better, the {b} one or the old one?",
+    "lol that was {b}", "{n} asked whether the {a} is still on.", "Book a table for two near the {a}.",
+    "The train was {b} because of the {a}.", "I finished the {a}, it took {b} long.",
+]  # fmt: skip
+A_EN: Final = [
+    "meeting", "printer", "invoice", "garden", "concert", "museum", "bicycle", "kitchen", "budget", "deadline",
+    "website", "laptop", "curtain", "roof", "salad", "exam", "podcast", "river", "market", "heating",
+    "balcony", "library", "camera", "engine", "holiday", "parcel", "recipe", "bakery", "stadium", "festival",
+]  # fmt: skip
+B_EN: Final = [
+    "boring", "great", "noisy", "late", "broken", "delicious", "strange", "cheap", "cold", "crowded",
+    "perfect", "awful", "surprisingly", "slow", "bright", "quiet", "dusty", "sweet", "chaotic", "calm",
+]  # fmt: skip
+TALK_ZH: Final = [
     "今天和{n}一起吃午饭，{a}很{b}。", "{n}打电话来，聊了一个小时的{a}。", "帮我写封邮件给{n}，说说{a}的事。",
-    "把这份{a}报告总结成五句话。", "明天{a}那边天气怎么样？", "{a}结束以后提醒我浇花。", "昨晚睡得很{b}。", "公司的{a}又是{b}。",
-    "{a}变得{b}了怎么修？", "好的谢谢", "早上好", "{n}说{a}看起来很{b}。", "把“{a}很{b}”翻译成英语。", "我们计划一下下周的{a}吧。",
-    "我在考虑买一个新的{a}。", "{a}这么{b}正常吗？", "在{a}遇见{n}，大家都很{b}。", "今晚做点什么菜，{b}一点的？", "我的{a}{b}了，怎么办？",
-    "{n}发来一张{a}的照片，很{b}。", "邻居家的{a}又{b}又吵。", "写一首关于{a}的小诗。", "哪个{a}更好，{b}的还是旧的？", "哈哈太{b}了",
-    "{n}问{a}还办不办。", "在{a}附近订两个人的位子。", "火车因为{a}很{b}。", "{a}终于做完了，真{b}。",
-)  # fmt: skip
-A_ZH: Final = "会议 打印机 发票 花园 音乐会 博物馆 自行车 厨房 预算 截止日期 网站 电脑 窗帘 屋顶 沙拉 考试 播客 河边 市场 暖气 阳台 图书馆 相机 发动机 假期 包裹 菜谱 面包店 体育场 节日".split()
-B_ZH: Final = "无聊 棒 吵 晚 坏 好吃 奇怪 便宜 冷 拥挤 完美 糟糕 意外 慢 明亮 安静 脏 甜 乱 平静".split()
-SAID_EN: Final = (
-    "Noted. Anything else about the {a}?", "Sure, here is what I would do about the {a}: start small, then see.",
+    "把这份{a}报告总结成五句话。", "明天{a}那边天气怎么样？", "{a}结束以后提醒我浇花。", "昨晚睡得很{b}。",
+    "公司的{a}又是{b}。", "{a}变得{b}了怎么修？", "好的谢谢", "早上好", "{n}说{a}看起来很{b}。",
+    "把“{a}很{b}”翻译成英语。", "我们计划一下下周的{a}吧。", "我在考虑买一个新的{a}。", "{a}这么{b}正常吗？",
+    "在{a}遇见{n}，大家都很{b}。", "今晚做点什么菜，{b}一点的？", "我的{a}{b}了，怎么办？",
+    "{n}发来一张{a}的照片，很{b}。", "邻居家的{a}又{b}又吵。", "写一首关于{a}的小诗。",
+    "哪个{a}更好，{b}的还是旧的？", "哈哈太{b}了", "{n}问{a}还办不办。", "在{a}附近订两个人的位子。",
+    "火车因为{a}很{b}。", "{a}终于做完了，真{b}。",
+]  # fmt: skip
+A_ZH: Final = [
+    "会议", "打印机", "发票", "花园", "音乐会", "博物馆", "自行车", "厨房", "预算", "截止日期", "网站", "电脑",
+    "窗帘", "屋顶", "沙拉", "考试", "播客", "河边", "市场", "暖气", "阳台", "图书馆", "相机", "发动机", "假期",
+    "包裹", "菜谱", "面包店", "体育场", "节日",
+]  # fmt: skip
+B_ZH: Final = [
+    "无聊", "棒", "吵", "晚", "坏", "好吃", "奇怪", "便宜", "冷", "拥挤", "完美", "糟糕", "意外", "慢", "明亮",
+    "安静", "脏", "甜", "乱", "平静",
+]  # fmt: skip
+SAID_EN: Final = [
+    "Noted. Anything else about the {a}?",
+    "Sure, here is what I would do about the {a}: start small, then see.",
     "That sounds {b}. Shall I keep an eye on it?", "Done. Tell me if the {a} needs another look.",
-    "I would try the {b} way first.", "Understood.", "Here is a draft: 'Dear all, the {a} is {b}.' Shall I change it?",
-)  # fmt: skip
-SAID_ZH: Final = (
-    "记下了。{a}还有别的事吗？", "好的，关于{a}，我建议先从小处开始。", "听起来很{b}，要我留意一下吗？", "完成了，{a}有问题再告诉我。",
-    "可以先试试{b}的办法。", "明白。", "草稿如下：各位，{a}很{b}。需要修改吗？",
-)  # fmt: skip
-
+    "I would try the {b} way first.", "Understood.",
+    "Here is a draft: 'Dear all, the {a} is {b}.' Shall I change it?",
+]  # fmt: skip
+SAID_ZH: Final = [
+    "记下了。{a}还有别的事吗？", "好的，关于{a}，我建议先从小处开始。", "听起来很{b}，要我留意一下吗？",
+    "完成了，{a}有问题再告诉我。", "可以先试试{b}的办法。", "明白。", "草稿如下：各位，{a}很{b}。需要修改吗？",
+]  # fmt: skip
 MESSAGES: Final = 50_000
 FACTS: Final = 400
 FAR: Final = 0.15
