@@ -124,7 +124,7 @@ def judgements(count: int) -> dict[str, float]:
 
 
 def planned(count: int) -> dict[str, float]:
-    """CPU milliseconds to plan how a history of 10,000 entries is made smaller: what is cut, and the pieces summed up."""
+    """CPU milliseconds to plan how a history of 10,000 entries is made smaller: the cut, and the pieces to sum up."""
     messages: list[Message] = []
     for at in range(2_500):
         messages += [
