@@ -23,6 +23,7 @@ THEIRS: dict[str, str] = json.loads((Path(__file__).parent / "methods.json").rea
 OURS = {
     "channels.pairing.revoke": "pairing",
     "config.confirm": "admin",
+    "memory.index": "write",
     "messages.drop": "write",
     "messages.get": "read",
     "messages.list": "read",

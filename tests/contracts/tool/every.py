@@ -71,6 +71,8 @@ CALLS: Mapping[str, Mapping[str, Any]] = {
     "gateway": {"action": "config.get"},
     "grep": {"pattern": "one"},
     "ls": {},
+    "memory_get": {"path": "MEMORY.md"},
+    "memory_search": {"query": "x"},
     "message": {"action": "send", "text": "x"},
     "pdf": {"pdf": "https://x.test/a.pdf"},
     "process": {"action": "poll", "sessionId": "s"},
@@ -94,6 +96,8 @@ AT_ONCE = frozenset({"apply_patch", "edit", "find", "ls", "write"})
 """Those that only touch the workspace: there is nothing to wait for."""
 
 ANSWERS: Mapping[str, Mapping[str, Any]] = {
+    "memory_get": {"text": "x", "path": "MEMORY.md"},
+    "memory_search": {"results": [{"citation": "MEMORY.md#L1", "score": 0.5, "snippet": "x"}]},
     "sessions_history": {"messages": [{"role": "user", "text": "x", "at": 1}]},
     "sessions_search": {"hits": [{"sessionKey": "other", "role": "user", "text": "x"}]},
     "sessions_send": {"status": "ok", "reply": "x"},
