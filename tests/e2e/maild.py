@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import email.policy
+import re
 import shutil
 import smtplib
 import tempfile
@@ -103,7 +104,7 @@ class Dovecot:
         """What lies in a mailbox, oldest first. Blocks."""
         found = [path for part in ("new", "cur") for path in (self.folder / "mail" / user / part).glob("*")]
         parser: BytesParser[EmailMessage] = BytesParser(policy=email.policy.default)
-        return [parser.parsebytes(path.read_bytes()) for path in sorted(found, key=lambda path: path.name)]
+        return [parser.parsebytes(path.read_bytes()) for path in sorted(found, key=_when)]
 
     async def got(self, user: str, count: int, timeout_s: float = 20.0) -> list[EmailMessage]:
         """Wait until so many mails lie in a mailbox."""
@@ -167,6 +168,12 @@ class Postfix:
 
     async def stop(self) -> None:
         await self._ask("stop")
+
+
+def _when(path: Path) -> tuple[int, int, str]:
+    """When a mail was put there, as its name says: seconds, then microseconds without zeros before them."""
+    found = re.match(r"(\d+)\.M(\d+)", path.name)
+    return (int(found[1]), int(found[2]), path.name) if found else (0, 0, path.name)
 
 
 def letter(sender: str, text: str, *, to: str = "bot@bot.example", subject: str = "", **heads: str) -> EmailMessage:
