@@ -177,27 +177,41 @@ async def _rows(db: Database, who: Person, gone: Sequence[str], *, dry: bool) ->
     mine = f"FROM inbox WHERE channel=? AND {_OF}{account[0]}"
     values: tuple[Any, ...] = (who.channel, who.sender, *account[1])
     sent = _SENT.format(f"SELECT id {mine}")
-    payer = f"{who.channel}:{who.account or '%'}:{who.sender}"
 
     def work(connection: Connection) -> Report:
         def counted(query: str, given: tuple[Any, ...]) -> int:
             return int(connection.execute(f"SELECT count(*) {query}", given).fetchone()[0])
 
         out = (who.channel, who.sender, *values)
-        calls = counted("FROM usage_calls WHERE sender LIKE ?", (payer,))
+        payers = _payers(connection, who)
+        calls = sum(counted("FROM usage_calls WHERE sender=?", (payer,)) for payer in payers)
         report = Report(received=counted(mine, values), sent=counted(sent, out), calls=calls)
         if not dry:
             nobody = f"forgotten-{secrets.token_hex(4)}"
             connection.execute(f"DELETE FROM stations WHERE message IN (SELECT id {mine})", values)
             connection.execute(f"DELETE {sent}", out)
             connection.execute(f"DELETE {mine}", values)
-            for table in ("usage_calls", "usage_days"):
-                connection.execute(f"UPDATE {table} SET sender=? WHERE sender LIKE ?", (nobody, payer))
-                for key in gone:
-                    connection.execute(f"UPDATE {table} SET session=? WHERE session=?", (nobody, key))
+            # Each gets a name of its own: two that became one would be two rows of a day under the same key.
+            for column, names in (("sender", payers), ("session", gone)):
+                for at, name in enumerate(names):
+                    for table in ("usage_calls", "usage_days"):
+                        query = f"UPDATE {table} SET {column}=? WHERE {column}=?"
+                        connection.execute(query, (f"{nobody}-{at}", name))
         return report
 
     return await (db.read(work) if dry else db.write(work, durable=True))
+
+
+def _payers(connection: Connection, who: Person) -> list[str]:
+    """As whom the ledger knows them: `channel:account:sender`, compared whole, for an id may hold any sign."""
+    query = "SELECT sender FROM usage_calls UNION SELECT sender FROM usage_days"
+    found = []
+    for (payer,) in connection.execute(query):
+        channel, _, rest = payer.partition(":")
+        account, _, sender = rest.partition(":")
+        if (channel, sender) == (who.channel, who.sender) and who.account in ("", account):
+            found.append(payer)
+    return found
 
 
 async def _let_in(db: Database, who: Person, *, dry: bool) -> int:

@@ -8,6 +8,7 @@ from msgspec import Meta, ValidationError, convert, to_builtins
 
 from garra.core.errors import GarraError, UserError
 from garra.core.frames import reword
+from garra.core.keys import agent_of
 from garra.domains.sessions.keeping import Keeping, policy
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, WRITE, Caller, Method
@@ -53,7 +54,7 @@ async def cleanup(host: Host, caller: Caller, params: Cleanup) -> dict[str, Any]
     dry = params.dry_run is True or (settings.mode == "warn" and params.enforce is not True)
     done = await keeping.clean(policy(settings), host.clock.now_ms(), dry=dry, agent_id=agent)
     for key, _ in () if dry else done.archived:
-        host.show.changed(key, agent or host.agent(None), reason="archive")
+        host.show.changed(key, agent_of(key, host.agent(None)), reason="archive")
     return {"ok": True, "mode": settings.mode, "dryRun": dry, **done.shown()}
 
 
