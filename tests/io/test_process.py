@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from garra.io.process.door import Limits, Programs, Start
 from garra.io.process.output import Output
 
 ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+KEYS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 
 
 @pytest.fixture
@@ -235,3 +236,25 @@ def test_output_never_shows_half_a_character() -> None:
     output.append("é漢é漢é漢é".encode())
     assert "\ufffd" not in output.text()
     assert "\ufffd" not in output.last(2)
+
+
+@pytest.fixture
+def deaf() -> Iterator[None]:
+    """We ignore the keys of the terminal and its end, as what is started behind a shell or by nohup does."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in KEYS}
+    yield
+    for number, action in before.items():
+        signal.signal(number, action)
+
+
+@pytest.mark.usefixtures("deaf")
+@pytest.mark.parametrize("keep", [True, False])
+async def test_who_ignores_ctrl_c_does_not_hand_that_down(programs: Programs, *, keep: bool) -> None:
+    child = await programs.start(bash("echo there; sleep 60", terminal=(40, 120), stdin=True, keep=keep))
+    assert child.stdout
+    assert b"there" in await child.stdout.line()
+    await child.stdin.write(b"\x03")
+    assert await asyncio.wait_for(child.wait(), 15) == -signal.SIGINT
+    child.close()
+    done = await programs.run(Start(("/bin/grep", "SigIgn", "/proc/self/status"), "/", ENV, keep=keep))
+    assert not int(done.output.split()[1], 16) & sum(1 << number - 1 for number in KEYS)

@@ -78,6 +78,27 @@ async def test_a_pipe_that_nobody_reads_ends_its_writer(house: House, settings: 
     assert not int(ignored, 16) & (1 << signal.SIGPIPE - 1 | 1 << signal.SIGXFSZ - 1)
 
 
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize("settings", [Settings(), ON_HOST])
+@pytest.mark.parametrize("pty", [False, True])
+async def test_a_command_ends_by_ctrl_c_wherever_the_gateway_was_begun(
+    house: House, settings: Settings, *, pty: bool
+) -> None:
+    keys = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in keys}
+    try:
+        commands = house.commands(house.boxed(), settings)
+        ran = await commands.run(
+            Launch("grep SigIgn /proc/self/status; bash -c 'kill -INT $$; echo on'", pty=pty), silent
+        )
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+    words = ran.output.split()
+    assert not int(words[1], 16) & sum(1 << number - 1 for number in keys)
+    assert "on" not in words
+
+
 async def test_on_the_host_where_the_owner_said_so(house: House) -> None:
     ran = await house.commands(house.supervisor([]), ON_HOST).run(Launch("echo $HOME $PATH; ulimit -c"), silent)
     home, path, core = ran.output.split()

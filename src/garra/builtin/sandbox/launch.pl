@@ -120,6 +120,6 @@ close_the_rest();
 delete $ENV{LC_CTYPE} if exists $named{nolocale};
 delete $ENV{LC_ALL};
 $ENV{LC_ALL} = $named{locale} if exists $named{locale};
-$SIG{PIPE} = $SIG{XFSZ} = 'DEFAULT';
+$SIG{$_} = 'DEFAULT' for qw(HUP INT QUIT PIPE XFSZ);
 filter_calls($named{filter});
 exec {$ARGV[0]} @ARGV or give_up("$ARGV[0]: $!");

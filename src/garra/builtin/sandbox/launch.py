@@ -35,7 +35,8 @@ NO_TCP = 0b11
 NO_OUTSIDE_SIGNALS_OR_SOCKETS = 0b11
 LIMITS = {"CPU": 0, "FSIZE": 1, "DATA": 2, "STACK": 3, "CORE": 4, "NPROC": 6, "NOFILE": 7, "AS": 9}
 BACKLOG = 64
-SIGPIPE, SIGXFSZ = 13, 25
+USUAL = (1, 2, 3, 13, 25)
+"""HUP, INT, QUIT, PIPE, XFSZ."""
 
 C: Any = _ctypes
 LIBRARY = C.dlopen(None, 0)
@@ -163,9 +164,11 @@ def be_let_go() -> None:
 
 
 def hear_signals() -> None:
-    """Python has two of them ignored, and what is ignored stays so in the command: a pipe would never end it."""
+    """What is ignored stays so in the command: a pipe would never end it, as Python ignores that, and the keys of a
+    terminal neither, where the gateway was begun behind a shell or by nohup.
+    """
     signals: Any = __import__("_signal")  # built in
-    for number in (SIGPIPE, SIGXFSZ):
+    for number in USUAL:
         signals.signal(number, signals.SIG_DFL)
 
 

@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-SIGKILL, SIGTERM, SIGPIPE, SIGXFSZ = 9, 15, 13, 25
+SIGKILL, SIGTERM = 9, 15
+USUAL = (1, 2, 3, 13, 25)
+"""What a program finds as it usually is: HUP, INT and QUIT, which a gateway begun behind a shell or by nohup ignores, and
+PIPE and XFSZ, which Python does. What is ignored stays so in the program.
+"""
 GRACE_S = 0.4
 CANNOT_RUN = 126
 
@@ -104,7 +108,7 @@ def identity(path: str) -> str:
 
 def become(argv: Sequence[str], same: str = "") -> NoReturn:
     signals: Any = __import__("_signal")  # built in
-    for number in (SIGPIPE, SIGXFSZ):  # Python has them ignored, and what is ignored stays so in the program
+    for number in USUAL:
         signals.signal(number, signals.SIG_DFL)
     if same and identity(argv[0]) != same:
         os.write(2, f"{argv[0]}: it is not the file it was when it was judged\n".encode(errors="replace"))
