@@ -134,6 +134,15 @@ async def test_waiting_ends_when_its_time_is_over(tmp_path: Path) -> None:
         assert (await guest.call("agent.wait", {"runId": "a1", "timeoutMs": 1}))["status"] == "timeout"
 
 
+async def test_words_behind_new_are_the_first_of_a_new_conversation(tmp_path: Path) -> None:
+    async with standing(tmp_path) as gateway, gateway.guest() as guest:
+        old = (await both(guest, ASK))[-1]["payload"]["result"]["meta"]["agentMeta"]["sessionId"]
+        _, done = await both(guest, {**ASK, "message": "/new say hello", "idempotencyKey": "a2"})
+        assert done["payload"]["result"]["payloads"] == [{"text": "hello", "mediaUrl": None}]
+        assert done["payload"]["result"]["meta"]["agentMeta"]["sessionId"] != old
+        assert [turn.text for turn in gateway.acting.seen] == ["say done", "say hello"]
+
+
 async def test_a_command_is_answered_at_once_and_asks_no_model(tmp_path: Path) -> None:
     async with standing(tmp_path) as gateway, gateway.guest() as guest:
         accepted, done = await both(guest, {**ASK, "message": "/whoami"})

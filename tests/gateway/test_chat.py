@@ -285,7 +285,6 @@ async def test_commands_are_obeyed_unless_they_are_words(tmp_path: Path) -> None
         assert (await guest.call("chat.history", {"sessionKey": KEY}))["messages"] == []
         before = await guest.call("sessions.describe", {"key": KEY})
         assert before["session"]["thinkingLevel"] == "high"
-        assert "takes undo or nothing" in await typed("/reset tell me a joke", "c7-words")
         assert "new conversation" in await typed("/new", "c7")
         after = await guest.call("sessions.describe", {"key": KEY})
         assert after["session"]["sessionId"] != before["session"]["sessionId"]
@@ -296,6 +295,29 @@ async def test_commands_are_obeyed_unless_they_are_words(tmp_path: Path) -> None
         await final(guest, "c9")
         assert [turn.text for turn in gateway.acting.seen] == ["/status", "/etc/hosts is a file"]
         assert gateway.acting.seen[-1].queue == "collect"
+
+
+@pytest.mark.parametrize("typed", ["/new say hello", "/reset say hello", "/new\nsay hello", "/new fake/fake say hello"])
+async def test_words_behind_new_are_the_first_of_the_new_conversation(tmp_path: Path, typed: str) -> None:
+    async with standing(tmp_path) as gateway, gateway.guest() as guest:
+        await guest.call("chat.send", message("say old", "n1"))
+        await final(guest, "n1")
+        before = (await guest.call("sessions.describe", {"key": KEY}))["session"]["sessionId"]
+        assert (await guest.call("chat.send", message(typed, "n2")))["status"] == "started"
+        assert text(await final(guest, "n2")) == "hello"
+        assert [turn.text for turn in gateway.acting.seen] == ["say old", "say hello"]
+        after = (await guest.call("sessions.describe", {"key": KEY}))["session"]["sessionId"]
+        assert after != before
+        assert "old" not in str((await guest.call("chat.history", {"sessionKey": KEY}))["messages"])
+        assert (await guest.call("chat.send", message(typed, "n2")))["status"] == "ok", "asked again: not begun again"
+        assert (await guest.call("sessions.describe", {"key": KEY}))["session"]["sessionId"] == after
+
+
+async def test_who_may_not_begin_anew_is_told_so_and_the_words_go_nowhere(tmp_path: Path) -> None:
+    async with standing(tmp_path) as gateway, gateway.guest(scopes=("operator.read", "operator.write")) as guest:
+        await guest.call("chat.send", message("/new say hello", "n3"))
+        assert "operator.admin" in text(await final(guest, "n3"))
+        assert gateway.acting.seen == []
 
 
 async def test_an_answer_to_a_past_that_is_no_more_is_refused(tmp_path: Path) -> None:

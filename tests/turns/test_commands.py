@@ -99,6 +99,13 @@ async def test_new_begins_another_conversation_and_keeps_the_one_before(tmp_path
         assert second.extra["previousSessionId"] == first.session_id
         assert await answer(h, "/reset and hello") == "re: and hello"
         assert "the old" not in str(h.model.requests[-1])
+        session = await h.sessions.need("agent:main:test:direct:1")
+        assert await answer(h, "/new scripted/other hello again") == "re: hello again"
+        third = await h.sessions.need("agent:main:test:direct:1")
+        assert third.session_id != session.session_id
+        assert third.override == "scripted/other"
+        assert "with scripted/other" in await answer(h, "/new scripted/other")
+        assert await answer(h, "/new either/or is a book") == "re: either/or is a book"
 
 
 async def test_model_think_verbose_reply_are_set_for_the_session(tmp_path: Path) -> None:

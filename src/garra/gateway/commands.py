@@ -21,7 +21,7 @@ from garra.gateway.weighing import report
 from garra.runs import chore
 from garra.runs.compaction import Outcome
 from garra.runs.renewal import wants_digest
-from garra.turns import allstop, approve, kinfolk, queueing, spent
+from garra.turns import allstop, anew, approve, kinfolk, queueing, spent
 from garra.turns.chores import QUEUES, UNDONE, compactions, used
 
 
@@ -52,12 +52,11 @@ class Command:
 
 def parse(text: str) -> Typed | None:
     """The command that `text` is, if any."""
-    first, _, rest = text.strip().partition(" ")
-    name = first[1:].partition("\n")[0].lower()
-    if not first.startswith("/") or name not in BY_NAME or "\n" in first:
+    first, argument = [*text.strip().split(maxsplit=1), "", ""][:2]
+    name = first[1:].lower()
+    if not first.startswith("/") or name not in BY_NAME:
         return None
     command = BY_NAME[name]
-    argument = rest.strip()
     return Typed(command.name, argument, name) if command.takes or not argument else None
 
 
@@ -74,22 +73,49 @@ async def answer(host: Host, session: Session, typed: Typed, caller: Caller) -> 
         return refused.message
 
 
+async def begun(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    """Where words stand behind `/new`: begin anew, and give the words that are to be the first of the new conversation.
+    Empty, with nothing done, for every other command, and where it may not be: `run` says why.
+    """
+    rest = remainder(host, session, typed) if caller.may(ADMIN) else ""
+    if rest:
+        await _new(host, session, typed, caller)
+    return rest
+
+
+def remainder(host: Host, session: Session, typed: Typed) -> str:
+    """The words behind `/new` that are a message; empty for every other command."""
+    if typed.name not in anew.FAREWELL or anew.undoes(typed.name, typed.argument):
+        return ""
+    try:
+        return _opening(host, session, typed)[1]
+    except UserError:
+        return ""
+
+
 async def _help(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     lines = [f"/{each.name}{f' {each.takes}' if each.takes else ''}: {each.description}" for each in COMMANDS]
     return "\n".join(["Commands:", *lines])
 
 
 async def _new(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
-    if typed.argument.lower() == "undo":
+    if anew.undoes(typed.name, typed.argument):
         return await _undo(host, session, typed, caller)
-    if typed.argument:
-        raise UserError(f"/{typed.name} takes undo or nothing here: begin anew first, then say the rest.")
+    caller.require(ADMIN)
+    model, _ = _opening(host, session, typed)
     await host.runs.abort(session.key, None, "reset")
     await kin.stop_under(host, session.key)
     digest = wants_digest(host.config.session, by_hand=True)
     await host.sessions.reset(session.key, typed.name, digest=digest)
+    if model:
+        await host.sessions.patch(session.key, {"model": model})
     host.show.changed(session.key, session.agent_id, reason=typed.name)
-    return "A new conversation begins. What was said before is kept and can be exported; /undo goes back to it."
+    by = f" with {model}" if model else ""
+    return f"A new conversation begins{by}. What was said before is kept and can be exported; /undo goes back to it."
+
+
+def _opening(host: Host, session: Session, typed: Typed) -> tuple[str, str]:
+    return anew.opening(typed.argument, session.agent_id, host.config, host.models)
 
 
 async def _undo(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
@@ -232,8 +258,8 @@ async def _elsewhere(host: Host, session: Session, typed: Typed, caller: Caller)
 COMMANDS: tuple[Command, ...] = (
     Command("help", "show what can be typed", "status", _help, aliases=("commands",)),
     Command("status", "show model, tokens and whether something runs", "status", _status),
-    Command("new", "begin a new conversation", "session", _new),
-    Command("reset", "begin anew; the old conversation is kept", "session", _new, takes="[undo]"),
+    Command("new", "begin a new conversation", "session", _new, takes="[model] [message]"),
+    Command("reset", "begin anew; the old conversation is kept", "session", _new, takes="[undo | message]"),
     Command("stop", "stop what is running; all: everywhere", "session", _stop, takes="[all [pause]]",
             aliases=("abort",)),
     Command("resume", "let work go on after /stop all pause", "management", _resume),

@@ -17,14 +17,10 @@ from garra.runs import notices
 from garra.runs.renewal import wants_digest
 from garra.sdk.model import Level
 from garra.turns import allstop, approve, commands, kinfolk, queueing, spent
+from garra.turns.anew import FAREWELL, LISTED, allow, opening, undoes
 from garra.turns.ask import Spoken
 from garra.turns.commands import Given
 from garra.turns.parts import Ports
-
-LISTED: Final = 20
-"""Models that /model names."""
-
-FAREWELL: Final = {"new": "new", "reset": "reset"}
 
 
 @frozen
@@ -60,8 +56,15 @@ class Desk:
     @property
     def rest(self) -> str:
         """What is to be answered once the command is done: only /new takes such words."""
+        return self.anew[1]
+
+    @property
+    def anew(self) -> tuple[str, str]:
+        """The model and the first message with which a new conversation is asked for, both empty without."""
         name = self.given.command.name
-        return self.given.words if name in FAREWELL and (name, self.word) != ("reset", "undo") else ""
+        if name not in FAREWELL or undoes(name, self.given.words):
+            return "", ""
+        return opening(self.given.words, self.agent, self.ports.config(), self.ports.models)
 
     async def session(self) -> Session | None:
         return await self.ports.sessions.get(self.key)
@@ -195,16 +198,20 @@ async def _subagents(desk: Desk) -> str:
 
 
 async def _new(desk: Desk) -> str:
-    if desk.word == "undo" and desk.given.command.name == "reset":
+    if undoes(desk.given.command.name, desk.given.words):
         return await _undo(desk)
+    model, _ = desk.anew
     digest = wants_digest(desk.ports.config().session, by_hand=True)
     for route in desk.spoken.routes:
         await desk.ports.runs.abort(route.key, reason="stop")
         await desk.ports.halt(route.key)
         await desk.ports.sessions.reset(
-            route.key, FAREWELL[desk.given.command.name], cwd=desk.ports.workspace(route.agent), digest=digest
+            route.key, desk.given.command.name, cwd=desk.ports.workspace(route.agent), digest=digest
         )
-    return "A new conversation has begun; the one before is kept. /undo goes back to it."
+    if model:
+        await desk.change({"model": model})
+    by = f" with {model}" if model else ""
+    return f"A new conversation has begun{by}; the one before is kept. /undo goes back to it."
 
 
 UNDONE: Final = "The conversation before goes on. /undo once more goes back to the one that was just left."
@@ -247,10 +254,8 @@ async def _set_model(desk: Desk) -> str:
     if desk.word in ("default", "reset"):
         await desk.change({"model": None})
         return f"Model: {_model(desk, await desk.session())}, as configured."
-    allowed = ports.config().agents.defaults.model_policy
     model = ports.models.resolve(desk.given.words.split()[0], desk.agent)
-    if allowed is not None and allowed.allow and model.ref not in allowed.allow:
-        raise UserError(f"The owner allows {', '.join(allowed.allow[:LISTED])} only.")
+    allow(ports.config(), model.ref)
     await desk.change({"model": model.ref})
     return f"Model: {model.ref}, from the next message on."
 
@@ -383,10 +388,9 @@ def uncommanded(ports: Ports, spoken: Spoken) -> Spoken:
         return spoken
     desk = Desk(ports, spoken, given)
     try:
-        found = inline(desk)
+        return inline(desk) or replace(spoken, words=desk.rest or spoken.words)
     except UserError:
-        found = None
-    return found or replace(spoken, words=desk.rest or spoken.words)
+        return spoken
 
 
 async def words(desk: Desk) -> str:

@@ -136,8 +136,8 @@ class Chat(App[int]):
             self._waiting.insert(0, (fresh(), self._opening.message))
         await self._catch_up()
 
-    async def _go(self, session_key: str, keep: Sequence[str] = ()) -> None:
-        """Show a conversation from its history."""
+    async def _go(self, session_key: str, keep: Sequence[str] = (), say: str = "") -> None:
+        """Show a conversation from its history, and `say` something in it."""
         key, messages = await self._backend.history(session_key, self._opening.history)
         self._talk = Conversation(key)
         if key.startswith("agent:"):
@@ -146,6 +146,8 @@ class Chat(App[int]):
         kept: list[Item] = [Notice(f"opening:{n}", text) for n, text in enumerate(keep)]
         await self.query_one(Transcript).show([*history, *kept])
         await self._look()
+        if say:
+            await self._send(say)
 
     async def _look(self) -> None:
         """Ask how the session stands."""
@@ -270,13 +272,13 @@ class Chat(App[int]):
         await self._notice(commands.help_text())
 
     async def _new(self, rest: str) -> None:
-        del rest
-        await self._go(self._backend.new_session(self._agent))
+        await self._go(self._backend.new_session(self._agent), say=rest)
 
     async def _reset(self, rest: str) -> None:
-        del rest
+        if rest.lower() == "undo":
+            return await self._send(f"/reset {rest}")
         await self._backend.reset(self._talk.session_key)
-        await self._go(self._talk.session_key)
+        await self._go(self._talk.session_key, say=rest)
 
     async def _sessions(self, rest: str) -> None:
         await self._choose(

@@ -23,8 +23,8 @@ class Slash(NamedTuple):
 
 SLASHES = (
     Slash(("help", "?"), "", "what can be done here"),
-    Slash(("new",), "", "begin another conversation"),
-    Slash(("reset", "clear"), "", "forget this conversation and begin again"),
+    Slash(("new",), "[message]", "begin another conversation"),
+    Slash(("reset", "clear"), "[undo|message]", "forget this conversation and begin again"),
     Slash(("sessions", "session"), "[key]", "go to another conversation"),
     Slash(("agents", "agent"), "[id]", "talk to another agent"),
     Slash(("models", "model"), "[provider/model]", "let another model answer"),

@@ -11,6 +11,7 @@ from garra.core.errors import GarraError, Unavailable, UserError
 from garra.core.events import RunEnded
 from garra.core.ids import RunId, SessionKey
 from garra.core.messages import Assistant, Message, User
+from garra.core.value import replace
 from garra.gateway import commands
 from garra.gateway.host import Host
 from garra.gateway.inbound import Said, asked, images_of, level
@@ -89,11 +90,7 @@ async def agent(host: Host, caller: Caller, params: Agent) -> dict[str, Any] | R
     if not new:
         return await _again(host, caller, said, claim)
     try:
-        answer = (
-            await _recall(host, said)
-            or await _obeyed(host, caller, said, params)
-            or await _run(host, caller, said, params)
-        )
+        answer = await _recall(host, said) or await _told(host, caller, said, params)
     except BaseException:
         host.ledgers.agent.release(claim)
         raise
@@ -125,22 +122,27 @@ async def _key(host: Host, params: Agent) -> SessionKey:
     return host.key("main", params.agent_id)
 
 
-async def _obeyed(host: Host, caller: Caller, said: Said, params: Agent) -> dict[str, Any] | None:
-    """What came of a command such as `/status`; None for words. Kept nowhere, as in a chat."""
+async def _told(host: Host, caller: Caller, said: Said, params: Agent) -> dict[str, Any] | Reply:
+    left, answer = await _obeyed(host, caller, said, params)
+    return await _run(host, caller, left, params) if answer is None else answer
+
+
+async def _obeyed(host: Host, caller: Caller, said: Said, params: Agent) -> tuple[Said, dict[str, Any] | None]:
+    """What is left to be asked, and what came of a command such as `/status`, kept nowhere, as in a chat; None for
+    words. Behind `/new` words are the first of the new conversation.
+    """
     bare = params.model_run or params.prompt_mode == "none"
     typed = None if bare or said.images else commands.parse(said.text)
     if typed is None:
-        return None
+        return said, None
     session = await host.ensure(said.key, "run")
+    if rest := await commands.begun(host, session, typed, caller):
+        return replace(said, text=rest), None
     accepted(host, caller, said)
     payloads = [{"text": await commands.answer(host, session, typed, caller), "mediaUrl": None}]
     meta = {"agentMeta": {"sessionId": session.session_id}, "aborted": False}
-    return {
-        "runId": said.run_id,
-        "status": "ok",
-        "summary": "completed",
-        "result": {"payloads": payloads, "meta": meta},
-    }
+    result = {"payloads": payloads, "meta": meta}
+    return said, {"runId": said.run_id, "status": "ok", "summary": "completed", "result": result}
 
 
 async def _run(host: Host, caller: Caller, said: Said, params: Agent) -> dict[str, Any] | Reply:

@@ -11,6 +11,7 @@ from garra.core.errors import Conflict, UserError
 from garra.core.ids import RunId
 from garra.core.keys import agent_of
 from garra.core.messages import Assistant, Text
+from garra.core.value import replace
 from garra.domains.delivery.accounts import WEBCHAT
 from garra.domains.sessions.session import Session
 from garra.gateway import commands, kin
@@ -122,11 +123,17 @@ async def _start(host: Host, caller: Caller, said: Said, params: ChatSend | None
     loaded = host.clock.monotonic()
     stored = host.ledgers.keys.find(transcript.session_id, transcript.messages(), user_key(said.run_id))
     if stored is not None:
-        if stored != digest(said.text):
+        rest = "" if command is None else commands.remainder(host, session, command)
+        if stored not in (digest(said.text), digest(rest)):
             raise conflict("chat-request-conflict")
         return {"runId": said.run_id, "status": _standing(host, said.run_id)}
     if params and isinstance(leaf := params.expected_leaf_entry_id, str):
         _on_branch(transcript.entries(), leaf)
+    if command is not None and host.runs.find(said.run_id) is not None:
+        return {"runId": said.run_id, "status": _standing(host, said.run_id)}
+    if command is not None and (rest := await commands.begun(host, session, command, caller)):
+        said, command = replace(said, text=rest), None
+        session = await host.ensure(said.key)
     if command is not None:
         host.spawn(commands.run(host, session, command, caller, run_id=said.run_id), "chat command")
         host.ledgers.chat.end(said.run_id)
