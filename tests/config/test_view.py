@@ -99,7 +99,7 @@ def test_the_schema_says_what_the_sections_say() -> None:
     }  # fmt: skip
     assert gateway["properties"]["controlUi"]["properties"]["allowedOrigins"]["title"] == "Allowed origins"
     assert "listens" in gateway["description"]
-    assert set(found["properties"]) == {field.alias or name for name, field in Config.model_fields.items()}
+    assert set(found["properties"]) == lookup.keys_of(Config)
     hints = schema.hints(found)
     assert hints["gateway.auth.token"] == {"label": "Token", "advanced": False, "sensitive": True}
     assert hints["models.providers.*.models.[].id"]["advanced"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +21,8 @@ _BRANCHES = ("anyOf", "oneOf", "allOf")
 
 def schema() -> dict[str, Any]:
     """The whole schema (2020-12), without references, so that a form can be drawn from any part of it."""
-    found = Config.model_json_schema(by_alias=True)
+    model = importlib.import_module("garra.config.sections.thorough").model
+    found = model(Config).model_json_schema(by_alias=True)
     whole: dict[str, Any] = _inlined(found, found.pop("$defs", {}))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole, "title": "Garra configuration"}
 

@@ -6,13 +6,11 @@ import copy
 import importlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any, cast
 
 from garra.config import channel_keys
 from garra.config.issue import Issue, issue
-from garra.config.sections import Config, lookup
+from garra.config.sections import Config, lookup, quick
 from garra.config.sections.lookup import Odd
 from garra.config.variables import Missing
 from garra.core.dotted import Path
@@ -52,11 +50,10 @@ def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checke
     issues = list(_undeclared(resolved))
     config: Config | None = None
     for _ in range(_ROUNDS):
-        try:
-            config = Config.model_validate(tree)
+        config, errors = _read(tree)
+        if config is not None:
             break
-        except ValidationError as fault:
-            faults = [(_place(tree, error), error) for error in fault.errors(include_url=False, include_context=True)]
+        faults = [(_place(tree, error), error) for error in errors]
         closed = {at: (mark, error) for at, error in faults if (mark := lookup.place(at).closed) is not None}
         for at, (mark, error) in closed.items():
             warnings.append(_closed(tree, at, f"read as '{mark}', the closed choice", error))
@@ -67,6 +64,15 @@ def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checke
             break
     issues += _conflicts(config) if config is not None else ()
     return Checked(None if issues else config, tuple(issues), tuple(warnings))
+
+
+def _read(tree: Any) -> tuple[Config | None, list[ErrorDetails]]:
+    """The typed configuration, or what is wrong with the tree."""
+    try:
+        return quick.plainly(Config, tree), []
+    except (ValueError, TypeError):
+        judged = importlib.import_module("garra.config.sections.thorough").judged
+        return cast("tuple[Config | None, list[ErrorDetails]]", judged(Config, tree))
 
 
 def unknown(resolved: Any) -> Iterator[Odd]:

@@ -51,7 +51,7 @@ def _own(config: Config, agent_id: str) -> ExecTool | None:
 
 
 def _said(section: ExecTool) -> dict[str, object]:
-    return {name: getattr(section, name) for name in section.model_fields_set if name in type(section).model_fields}
+    return {name: getattr(section, name) for name in section.model_fields_set if name not in section.model_extra}
 
 
 def _policy(section: ExecTool) -> Policy:

@@ -4,9 +4,7 @@ import re
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
-
-from garra.config.sections.fields import Closed, OpenSection, Section, part
+from garra.config.sections.fields import BeforeValidator, Closed, Field, OpenSection, Section, part
 from garra.config.sections.sandbox import Sandbox
 from garra.config.sections.tools import Tools
 from garra.core import sizes

@@ -2,9 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
-
-from garra.config.sections.fields import OpenSection, Section, part
+from garra.config.sections.fields import Field, OpenSection, Section, part
 
 
 class AuthProfile(OpenSection):

@@ -2,9 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from garra.config.sections.fields import Closed, Section, part
+from garra.config.sections.fields import Closed, Field, Section, part
 
 
 class Limit(Section):

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
-from garra.config.sections.fields import Closed, OpenSection
+from garra.config.sections.fields import Closed, Field, OpenSection
 
 DmPolicy = Literal["pairing", "allowlist", "open", "disabled"]
 GroupPolicy = Literal["open", "allowlist", "disabled"]

@@ -2,9 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from garra.config.sections.fields import Closed, OpenSection, SecretText, Section, part
+from garra.config.sections.fields import Closed, Field, OpenSection, SecretText, Section, part
 
 
 class RateLimit(Section):

@@ -1,15 +1,12 @@
 """What the sections say about a place: found by its keys, without values."""
 
 import types
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator
 from typing import Annotated, Any, Union, get_args, get_origin
-
-from pydantic.fields import FieldInfo
 
 from garra.config import originals
 from garra.config.sections.channels import Account
-from garra.config.sections.fields import Closed, Section
+from garra.config.sections.fields import Closed, Section, Spec, specs
 from garra.config.sections.root import Config
 from garra.core.dotted import Path
 from garra.core.secret import Secret
@@ -29,12 +26,6 @@ class Place:
     free: bool = False
     required: bool = False
     closed: str | bool | None = None
-
-
-@cache
-def _fields(section: type[Section]) -> Mapping[str, FieldInfo]:
-    """A section's fields by their keys in the file."""
-    return {field.alias or name: field for name, field in section.model_fields.items()}
 
 
 def _unwrapped(annotation: Any) -> tuple[Any, ...]:
@@ -68,20 +59,20 @@ def _inner(annotation: Any, part: str | int) -> Any:
 def place(path: Path) -> Place:
     """What the sections say about a path."""
     annotation: Any = Config
-    field: FieldInfo | None = None
+    field: Spec | None = None
     for part in path:
         section = _section(annotation)
-        field = _fields(section).get(str(part)) if section is not None else None
+        field = specs(section).get(str(part)) if section is not None else None
         if section is not None and field is None:
             return Place(known=False, free=section.open)
-        annotation = field.annotation if field is not None else _inner(annotation, part)
+        annotation = field.kind if field is not None else _inner(annotation, part)
         if annotation is Any:
             return Place(known=True, free=True)
         if annotation is None:
             return Place(known=False)
-    closed = next((mark.value for mark in field.metadata if isinstance(mark, Closed)), None) if field else None
+    closed = next((mark.value for mark in field.marks if isinstance(mark, Closed)), None) if field else None
     secret = any(kind is Secret for kind in _unwrapped(annotation))
-    return Place(known=True, secret=secret, required=field is not None and field.is_required(), closed=closed)
+    return Place(known=True, secret=secret, required=field is not None and field.required, closed=closed)
 
 
 @frozen
@@ -98,17 +89,17 @@ class Odd:
 
 def keys_of(section: type[Section]) -> frozenset[str]:
     """The keys that a section names."""
-    return frozenset(_fields(section))
+    return frozenset(specs(section))
 
 
 def unknown(tree: Any, annotation: Any = Config, at: Path = ()) -> Iterator[Odd]:
     """The keys of a tree that no section names. Those of channels are not looked at: the channels declare them."""
     section = _section(annotation)
     if section is not None and isinstance(tree, dict):
-        fields = _fields(section)
+        fields = specs(section)
         for key, value in tree.items():
             if key in fields:
-                yield from unknown(value, fields[key].annotation, (*at, key))
+                yield from unknown(value, fields[key].kind, (*at, key))
             elif not issubclass(section, Account):
                 others = originals.of_section(section.__name__)
                 if key not in (others or ()):

@@ -2,9 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from garra.config.sections.fields import Closed, OpenSection, SecretText, part
+from garra.config.sections.fields import Closed, Field, OpenSection, SecretText, part
 
 
 class ScopeMatch(OpenSection):

@@ -2,9 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
-from garra.config.sections.fields import OpenSection, SecretText, Section, part
+from garra.config.sections.fields import Field, OpenSection, SecretText, Section, part
 
 Api = Literal[
     "openai-completions",

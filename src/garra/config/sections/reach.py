@@ -2,9 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
-
-from garra.config.sections.fields import Closed, OpenSection, part
+from garra.config.sections.fields import BeforeValidator, Closed, Field, OpenSection, part
 
 
 class ToolSearch(OpenSection):

@@ -2,13 +2,11 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
 from garra.config.sections.agents import Agents
 from garra.config.sections.auth import Auth
 from garra.config.sections.budget import Budget
 from garra.config.sections.channels import Channel
-from garra.config.sections.fields import OpenSection, SecretText, Section, part
+from garra.config.sections.fields import Field, OpenSection, SecretText, Section, part
 from garra.config.sections.gateway import Gateway
 from garra.config.sections.memory import Memory
 from garra.config.sections.models import Models

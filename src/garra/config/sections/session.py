@@ -2,9 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
-
-from garra.config.sections.fields import Closed, OpenSection, Section, part
+from garra.config.sections.fields import AfterValidator, BeforeValidator, Closed, Field, OpenSection, Section, part
 from garra.core import retention, sizes
 
 Size = Annotated[int, BeforeValidator(sizes.count)]

@@ -2,9 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
-from garra.config.sections.fields import Closed, OpenSection, SecretText, Section, part
+from garra.config.sections.fields import Closed, Field, OpenSection, SecretText, Section, part
 from garra.config.sections.media import Media
 from garra.config.sections.reach import AgentToAgent, GatewayTool, MessageTool, Searching, SessionTools, ToolSearch
 from garra.config.sections.web import Web
