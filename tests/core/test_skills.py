@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from garra.core.skills import Judged, Needs, Skill, World, judge, listed, read, shadow
+from garra.core.skills import Hint, Judged, Needs, Skill, World, judge, lacks, listed, read, shadow
+from garra.core.value import replace
 
 NOTHING = World(lambda _: False, lambda _: False, lambda _: False)
 ALL = World(lambda _: True, lambda _: True, lambda _: True)
@@ -87,3 +88,38 @@ def test_the_list() -> None:
         f"- long: {'x' * 239}… (/elsewhere/SKILL.md)",
     ]
     assert [one.name for one in listed(judged, "/", limit=100)] == ["a"]
+
+
+def test_what_its_programs_could_come_from_is_read_and_its_name_in_the_settings() -> None:
+    text = """---
+name: lab
+metadata: {"openclaw": {"skillKey": "image.lab", "install": [
+  {"id": "brew", "kind": "brew", "formula": "gemini-cli", "bins": ["gemini"], "label": "Install it"},
+  {"kind": "node", "package": "x"}, {"kind": "odd"}, 7]}}
+---
+"""
+    found = read(text, "/p", "managed", "folder")
+    assert found.key == "image.lab"
+    assert found.hints == (
+        Hint("brew", "brew", "Install it", ("gemini",)),
+        Hint("node-1", "node", "node x"),
+        Hint("odd-2", "odd", "odd"),
+    )
+    assert skill("s").key == "s"
+
+
+def test_what_the_settings_have_for_a_skill_is_no_longer_lacking() -> None:
+    needs = Needs(env=("KEY", "OTHER"))
+    mine = replace(skill("s", needs), primary_env="KEY")
+    assert lacks(mine, NOTHING).env == ("KEY", "OTHER")
+    assert lacks(mine, replace(NOTHING, given={"s": frozenset({""})})).env == ("OTHER",)
+    assert lacks(mine, replace(NOTHING, given={"s": frozenset({"", "OTHER"})})) == Needs()
+    assert lacks(mine, replace(NOTHING, given={"t": frozenset({"", "OTHER"})})).env == ("KEY", "OTHER")
+
+
+def test_an_agent_may_have_a_list_of_its_own() -> None:
+    assert judge(skill("s"), replace(ALL, only=frozenset({"s"}))).eligible
+    assert judge(skill("s"), replace(ALL, only=frozenset())).reasons == ("not among the skills of this agent",)
+    assert judge(replace(skill("s"), settings="k"), ALL, frozenset({"k"})).reasons == (
+        "switched off in skills.entries",
+    )

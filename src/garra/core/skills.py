@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
 from typing import Any, Literal
 
 from garra.core.frontmatter import split
@@ -26,8 +27,20 @@ class Needs:
 
 
 @frozen
+class Hint:
+    """How a program that it needs could be installed: `kind` is brew, node, go, uv, download or another."""
+
+    id: str
+    kind: str
+    label: str
+    bins: tuple[str, ...] = ()
+
+
+@frozen
 class Skill:
-    """`path` is its SKILL.md. `always`: fit wherever its `os` fits. `hidden`: not for the model's list."""
+    """`path` is its SKILL.md. `always`: fit wherever its `os` fits. `hidden`: not for the model's list. `settings` is
+    its name under `skills.entries`. `hints` are what it says its programs come from: shown to people, run by nobody.
+    """
 
     name: str
     description: str
@@ -39,6 +52,12 @@ class Skill:
     emoji: str = ""
     homepage: str = ""
     primary_env: str = ""
+    settings: str = ""
+    hints: tuple[Hint, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.settings or self.name
 
 
 @frozen
@@ -63,12 +82,17 @@ class Listed:
 
 @frozen
 class World:
-    """What is there: answers for programs, variables and true configuration paths; the platform's name."""
+    """What is there: answers for programs, variables and true configuration paths; the platform's name. `given` are the
+    names of the variables that `skills.entries` has for a skill, by its key; `""` for its `apiKey`. `only`: no other
+    skills are for this agent; None: all are.
+    """
 
     has_bin: Callable[[str], bool]
     has_env: Callable[[str], bool]
     has_config: Callable[[str], bool]
     platform: str = "linux"
+    given: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    only: frozenset[str] | None = None
 
 
 def read(text: str, path: str, place: Place, folder: str) -> Skill:
@@ -94,6 +118,8 @@ def read(text: str, path: str, place: Place, folder: str) -> Skill:
         emoji=_text(extra.get("emoji")),
         homepage=_text(fields.get("homepage") or extra.get("homepage")),
         primary_env=_text(extra.get("primaryEnv")),
+        settings=_text(extra.get("skillKey")),
+        hints=tuple(_hints(extra.get("install"))),
     )
 
 
@@ -104,6 +130,18 @@ def _extra(metadata: Any) -> Mapping[str, Any]:
             if isinstance(metadata.get(name), Mapping):
                 return dict(metadata[name])
     return {}
+
+
+def _hints(value: Any) -> Iterable[Hint]:
+    for number, one in enumerate(value if isinstance(value, list) else []):
+        if isinstance(one, Mapping):
+            kind = _text(one.get("kind"))
+            what = next((_text(one.get(name)) for name in _WHAT if one.get(name)), "")
+            said = _text(one.get("label")) or f"{kind} {what}".strip()
+            yield Hint(_text(one.get("id")) or f"{kind}-{number}", kind, said, _texts(one.get("bins")))
+
+
+_WHAT = ("formula", "package", "module", "url")
 
 
 def _text(value: Any) -> str:
@@ -127,18 +165,33 @@ def judge(skill: Skill, world: World, off: frozenset[str] = frozenset()) -> Judg
 
 
 def _against(skill: Skill, world: World, off: frozenset[str]) -> Iterable[str]:
-    needs = skill.needs
-    if skill.name in off:
+    if skill.key in off or skill.name in off:
         yield "switched off in skills.entries"
-    if needs.os and world.platform not in needs.os:
-        yield f"for {', '.join(needs.os)} only"
+    if world.only is not None and skill.name not in world.only:
+        yield "not among the skills of this agent"
+    lacking = lacks(skill, world)
+    if lacking.os:
+        yield f"for {', '.join(lacking.os)} only"
     if skill.always:
         return
-    yield from (f"missing program: {name}" for name in needs.bins if not world.has_bin(name))
-    if needs.any_bins and not any(world.has_bin(name) for name in needs.any_bins):
-        yield f"missing one of the programs: {', '.join(needs.any_bins)}"
-    yield from (f"missing variable: {name}" for name in needs.env if not world.has_env(name))
-    yield from (f"not set: {path}" for path in needs.config if not world.has_config(path))
+    yield from (f"missing program: {name}" for name in lacking.bins)
+    if lacking.any_bins:
+        yield f"missing one of the programs: {', '.join(lacking.any_bins)}"
+    yield from (f"missing variable: {name}" for name in lacking.env)
+    yield from (f"not set: {path}" for path in lacking.config)
+
+
+def lacks(skill: Skill, world: World) -> Needs:
+    """What of its needs is not there."""
+    needs, given = skill.needs, world.given.get(skill.key, frozenset())
+    given = given | {skill.primary_env} if "" in given else given
+    return Needs(
+        bins=tuple(name for name in needs.bins if not world.has_bin(name)),
+        any_bins=() if any(world.has_bin(name) for name in needs.any_bins) else needs.any_bins,
+        env=tuple(name for name in needs.env if name not in given and not world.has_env(name)),
+        config=tuple(path for path in needs.config if not world.has_config(path)),
+        os=() if not needs.os or world.platform in needs.os else needs.os,
+    )
 
 
 def shadow(found: Iterable[Skill]) -> tuple[Skill, ...]:
