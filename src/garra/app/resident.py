@@ -26,6 +26,7 @@ from garra.app import (
     letters,
     logbook,
     noticed,
+    page,
     recall,
     strange,
     switches,
@@ -176,7 +177,7 @@ class _Resident:
             await gateway.devices.load()
             host = self._host(house, gateway, number, began)
             registry = self._connect(host, house, gateway)
-            opening.app = application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry))
+            opening.app = application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry, page.FILES))
             self.stack.callback(approvals.serve(house.approvals, host, house.runs))
             await gateway.health.refresh()
         with trace.step("channels"):

@@ -6,18 +6,19 @@ What needs the shared secret says so in `ROUTES`; everything else is public and 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from garra.core.errors import NotFound, ToolFailed, UserError
 from garra.core.value import frozen
-from garra.gateway import hooked, openai_chat, page, shared, toolbox
+from garra.gateway import assets, hooked, openai_chat, shared, toolbox
 from garra.gateway.door import Door
 from garra.gateway.host import Host
 from garra.gateway.http_auth import Bearers
@@ -31,12 +32,15 @@ from garra.gateway.schema import emit
 
 @frozen
 class Site:
-    """What the HTTP side is given. `ready` is whether everything runs; `registry` what the schema is made from."""
+    """What the HTTP side is given. `ready` is whether everything runs; `registry` what the schema is made from; `page`
+    the folder with the files of the web page.
+    """
 
     host: Host
     door: Callable[[], Door]
     ready: Callable[[], bool]
     registry: Registry
+    page: Path | None = None
 
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -50,6 +54,7 @@ class Pages:
         self._bearers = Bearers(site.door, site.host.clock)
         self._responses = Responses(site.host)
         self._schema: bytes | None = None
+        self._assets = assets.Assets(site.page, site.host.version)
 
     async def live(self, request: Request) -> Response:
         return json({"ok": True, "status": "live"})
@@ -152,7 +157,11 @@ class Pages:
         return await hooked.answer(self._host, request)
 
     async def page(self, request: Request) -> Response:
-        return HTMLResponse(page.html(self._host.version), headers=dict(page.HEADERS))
+        settings = self._host.config.gateway.control_ui
+        if not settings.enabled:
+            return self._assets.absent(404)
+        rest = str(request.path_params["rest"])
+        return await self._assets.answer(request, rest, assets.based(settings.base_path))
 
     @property
     def chat_on(self) -> bool:
@@ -229,10 +238,7 @@ RESERVED = (
     "/api/{rest:path}",
     "/hooks/{rest:path}",
     "/files/{rest:path}",
-    "/assets/{rest:path}",
-    "/fonts/{rest:path}",
 )
-FILES = ("favicon.ico", "favicon.svg", "sw.js", "manifest.webmanifest", "robots.txt")
 
 
 def page_or_nothing(pages: Pages) -> Answer:
@@ -241,7 +247,7 @@ def page_or_nothing(pages: Pages) -> Answer:
     async def answer(request: Request) -> Response:
         if (called := await pages.hooked(request)) is not None:
             return called
-        if request.method not in ("GET", "HEAD") or request.path_params["rest"] in FILES:
+        if request.method not in ("GET", "HEAD"):
             return missing()
         return await pages.page(request)
 

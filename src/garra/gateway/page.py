@@ -1,4 +1,4 @@
-"""The page for a browser that comes to the gateway's port: an honest word until the web page is there."""
+"""What every page of the gateway's port is sent with, and an honest word for a gateway without the web page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PAGE: Final = """<!doctype html>
 <style>body{font:16px/1.6 system-ui,sans-serif;max-width:38rem;margin:12vh auto;padding:0 1.5rem}
 code{background:#8882;padding:.1em .35em;border-radius:.3em}</style>
 <h1>Garra is running</h1>
-<p>This is the gateway, version VERSION. It has no web page yet. Talk to it from a terminal:</p>
+<p>This is the gateway, version VERSION. Its web page is switched off or was not installed. Talk to it from a terminal:</p>
 <p><code>garra chat</code> opens a conversation, <code>garra status</code> shows how it is.</p>
 """
 
