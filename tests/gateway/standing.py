@@ -50,9 +50,10 @@ from garra.gateway.errands import letters
 from garra.gateway.hello import Greeting
 from garra.gateway.hello import House as Known
 from garra.gateway.host import Host, Parts
-from garra.gateway.http import Site, application
+from garra.gateway.opening import Opening
 from garra.gateway.serve import Server, bind
 from garra.gateway.server import Gateway
+from garra.gateway.site import Site
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
 from garra.io.store.db import Database
@@ -255,7 +256,7 @@ async def standing(folder: Path, config: dict[str, Any] | None = None) -> AsyncI
         registry = table.of(gateway)
         greeting = Greeting(Known("1.0.0", "boot", registry.advertised, EMITTED), lambda: house.now(gateway))
         gateway.open(Dispatcher(registry, host, spawn, lambda: gateway.ready), greeting)
-        server = Server(gateway, application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry)))
+        server = Server(gateway, Opening(Site(host, lambda: gateway.door, lambda: gateway.ready, registry)))
         await server.start(bind(("127.0.0.1",), 0))
         try:
             yield Standing(gateway, host, acting, server.port, folder)

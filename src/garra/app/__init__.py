@@ -11,6 +11,11 @@ from typing import Any
 from garra.config.paths import Paths
 from garra.io.env import Environment
 
+UNUSED = ("importlib.metadata", "uvicorn")
+"""What comes along with what the gateway uses of websockets and uvicorn: a reader of packages, which nobody asks, and a
+command line with its processes.
+"""
+
 
 def embedded(
     paths: Paths,
@@ -36,6 +41,7 @@ def serve(paths: Paths, env: Environment, **overrides: Any) -> int:
     """
     heap = importlib.import_module("garra.io.heap")
     heap.start()
+    importlib.import_module("garra.io.later").later(UNUSED)
     resident = importlib.import_module("garra.app.resident")
     code: int = resident.serve(paths, env, resident.Overrides(**overrides))
     return code

@@ -49,12 +49,12 @@ from garra.domains.models.detect import measure
 from garra.gateway import door, kin, table, work
 from garra.gateway import serve as port
 from garra.gateway.host import Host, Parts
-from garra.gateway.http import Site, application
 from garra.gateway.method import Registry
 from garra.gateway.methods import chat, models_auth, pairing, questions, status
 from garra.gateway.methods.tools_why import paired
 from garra.gateway.opening import Opening
 from garra.gateway.server import Gateway
+from garra.gateway.site import Site
 from garra.io import heap, lock, passing
 from garra.io.clock import SystemClock
 from garra.io.env import Environment
@@ -177,7 +177,7 @@ class _Resident:
             await gateway.devices.load()
             host = self._host(house, gateway, number, began)
             registry = self._connect(host, house, gateway)
-            opening.app = application(Site(host, lambda: gateway.door, lambda: gateway.ready, registry, page.FILES))
+            opening.site = Site(host, lambda: gateway.door, lambda: gateway.ready, registry, page.FILES)
             self.stack.callback(approvals.serve(house.approvals, host, house.runs))
             await gateway.health.refresh()
         with trace.step("channels"):

@@ -12,8 +12,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from garra.gateway.http_io import VOUCH
 from garra.gateway.room import Room
+from garra.gateway.site import VOUCH
 
 HEAD_BYTES: Final = 65_536
 """Of one request head, and of what follows a chunked body."""

@@ -1,4 +1,4 @@
-"""The HTTP side of the gateway's port: probes, the OpenAI interfaces, tools, history, and the page.
+"""The HTTP side of the gateway's port: the OpenAI interfaces, tools, history, and the page. `opening` answers probes.
 
 What needs the shared secret says so in `ROUTES`; everything else is public and tells nothing.
 """
@@ -6,7 +6,6 @@ What needs the shared secret says so in `ROUTES`; everything else is public and 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,31 +16,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from garra.core.errors import NotFound, ToolFailed, UserError
-from garra.core.value import frozen
 from garra.gateway import assets, hooked, openai_chat, shared, toolbox
-from garra.gateway.door import Door
-from garra.gateway.host import Host
 from garra.gateway.http_auth import Bearers
 from garra.gateway.http_io import SMALL, Rejected, disallowed, fault, json, missing, read
-from garra.gateway.method import Registry
 from garra.gateway.reading import ChatHistory
 from garra.gateway.reading import read as read_history
 from garra.gateway.responses import Responses
 from garra.gateway.schema import emit
-
-
-@frozen
-class Site:
-    """What the HTTP side is given. `ready` is whether everything runs; `registry` what the schema is made from; `page`
-    the folder with the files of the web page.
-    """
-
-    host: Host
-    door: Callable[[], Door]
-    ready: Callable[[], bool]
-    registry: Registry
-    page: Path | None = None
-
+from garra.gateway.site import Site
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -55,15 +37,6 @@ class Pages:
         self._responses = Responses(site.host)
         self._schema: bytes | None = None
         self._assets = assets.Assets(site.page, site.host.version)
-
-    async def live(self, request: Request) -> Response:
-        return json({"ok": True, "status": "live"})
-
-    async def ready(self, request: Request) -> Response:
-        ready = self._site.ready()
-        uptime = self._host.clock.now_ms() - self._host.started_at
-        body = {"ready": ready, "failing": [] if ready else ["startup"], "uptimeMs": uptime}
-        return json(body, 200 if ready else 503)
 
     async def control(self, request: Request) -> Response:
         """What the web page asks before it connects."""
@@ -212,8 +185,6 @@ def routes(site: Site) -> list[Route]:
     guarded, get = pages.guarded, ("GET", "HEAD")
     either: Callable[[], bool] = lambda: pages.chat_on or pages.responses_on  # noqa: E731 - two words
     table: list[tuple[str, Answer, tuple[str, ...]]] = [
-        *((path, pages.live, get) for path in ("/healthz", "/health")),
-        *((path, pages.ready, get) for path in ("/readyz", "/ready")),
         *((f"{base}/control-ui-config.json", guarded(pages.control), get) for base in CONTROL),
         ("/sessions/{key:path}/history", guarded(pages.history), get),
         ("/tools/invoke", guarded(pages.tool), ("POST",)),

@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from garra.core.frames import reword
+from garra.gateway.site import VOUCH
 
 T = TypeVar("T")
 
@@ -18,10 +19,6 @@ BODY = 20_000_000
 
 SMALL = 2_097_152
 """Bytes of a request to /tools/invoke at most."""
-
-
-VOUCH = "garra.vouch"
-"""Where a request's scope has the call that lifts the limits for strangers."""
 
 
 class Rejected(Exception):

@@ -13,9 +13,8 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
@@ -29,6 +28,9 @@ from garra.gateway.server import Gateway
 from garra.gateway.socket import Socket
 from garra.io import descriptors
 from garra.sdk.ports import Clock
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 STEPS: Final = (
     "lock",

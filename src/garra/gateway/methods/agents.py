@@ -79,7 +79,7 @@ def _row(host: Host, agent_id: str) -> dict[str, Any]:
 def _identity(agent: Agent) -> dict[str, Any]:
     about = {
         "name": agent.name,
-        "identity": {k: v for k, v in agent.identity if v and k in ("name", "emoji", "avatar")},
+        "identity": {key: said for key in ("name", "emoji", "avatar") if (said := getattr(agent.identity, key))},
     }
     return {key: value for key, value in about.items() if value}
 
