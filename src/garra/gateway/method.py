@@ -219,9 +219,10 @@ class Method:
 
 @frozen
 class Registry:
-    """The table. Deny by default."""
+    """The table. Deny by default. `told` are the names for a greeting, where they are known without the rows."""
 
     rows: Mapping[str, Method] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, *groups: Iterable[Method]) -> Registry:
@@ -239,7 +240,7 @@ class Registry:
     @property
     def advertised(self) -> tuple[str, ...]:
         """The names for hello-ok, sorted."""
-        return tuple(sorted(row.name for row in self if row.advertised))
+        return self.told or tuple(sorted(row.name for row in self if row.advertised))
 
     def pick(self, name: str, who: Who) -> Method:
         """The row `who` may call by `name`.

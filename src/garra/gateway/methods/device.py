@@ -145,3 +145,7 @@ class DeviceMethods:
     def _resolved(self, request_id: str, device_id: str, decision: str) -> None:
         payload = {"requestId": request_id, "deviceId": device_id, "decision": decision}
         self._gateway.hub.publish("device.pair.resolved", {**payload, "ts": self._gateway.clock.now_ms()})
+
+
+def rows(gateway: Gateway) -> tuple[Method, ...]:
+    return DeviceMethods(gateway).rows()
