@@ -97,6 +97,21 @@ class TestMeasure:
         assert measure.tokens(room, "p/m") == (50 + room.tokens(measure.total)) // 2
         assert measure.tokens(room, "p/other") == 50 + room.tokens(measure.total)
 
+    def test_what_is_sent_in_brief_counts_as_it_is_sent(self) -> None:
+        measure, room = Measure(), Room(limits(10_000), fixed=50)
+        messages: list[Message] = [user("a" * 4_000), said("b", at=5, usage=1_000), user("c")]
+        measure.on(messages)
+        whole = measure.tokens(room, "p/m")
+        pause = ((2, 2_000),)
+        measure.on([*messages, said("d"), user("e")], steps=pause)
+        assert measure.total - measure.sent == 2_000
+        assert measure.tokens(room, "p/m") < whole - 450
+        assert measure.tokens(room, "p/other") == 50 + room.tokens(measure.sent)
+        again = Measure()
+        again.on([*messages, said("d", at=6, usage=600)], steps=((2, 1_500), *pause))
+        assert again.counted("p/m") == (again.total - 2_000, 600), "what was counted was brief already"
+        assert again.tokens(room, "p/m") == 600
+
     def test_what_was_counted_before_the_history_was_made_smaller_says_nothing(self) -> None:
         measure = Measure()
         measure.on([user("a"), said("b", at=5, usage=700)], since=5)

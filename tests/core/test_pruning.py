@@ -80,6 +80,15 @@ def test_half_of_the_window_is_cleared_until_it_is_less() -> None:
     assert pruning.report.rounds == 1
 
 
+def test_it_tells_from_when_on_it_saves_what() -> None:
+    first = history(HEAVY, 5 * MINUTE + 1)
+    pruning = Pruning(Settings(), WINDOW)
+    pruning.on(first)
+    assert list(pruning.steps) == [(len(first) - 1, pruning.report.saved)]
+    pruning.on(first[:3])
+    assert not pruning.steps
+
+
 def test_trimming_that_is_enough_clears_nothing() -> None:
     assert CLEARED not in texts(view(history(LARGE, 5 * MINUTE + 1)))
 

@@ -17,13 +17,16 @@ from garra.core.errors import Failure, FailureKind, UserError
 from garra.core.events import Compacting, RunBody
 from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, Usage, User
+from garra.core.pruning import Settings
 from garra.core.taint import Mark, of, stored
+from garra.core.value import replace
 from garra.domains.sessions.store import Sessions
 from garra.domains.sessions.transcript import Transcript
 from garra.io.store.db import Database
 from garra.runs.compaction import DROPPED, Case, Compactor, Gauge, Ports
 from garra.runs.purse import NO_PURSE
 from garra.runs.run import Run, Turn
+from garra.runs.view import View
 from garra.sdk.model import EventStream, Model, ModelRequest
 from garra.testing.clock import ManualClock
 from garra.testing.model import Says, ScriptedModel, says
@@ -61,12 +64,11 @@ class Place:
         clock = ManualClock(START + 1_000_000)
         self.compactor = Compactor(Ports(models, sessions, lambda: config, clock, lambda: NONE, NO_PURSE))
 
-    def gauge(self, *, owned: bool = False, focus: str = "") -> Gauge:
+    def gauge(self, *, owned: bool = False, focus: str = "", view: View | None = None) -> Gauge:
         run = Run(Turn(RunId("r"), KEY, AgentId("main"), focus), self.transcript.session_id, 1)
         self.run = run
-        return self.compactor.gauge(
-            Case(run, self.transcript, (MODEL,), lambda _, body: self.told.append(body), 400, owned=owned)
-        )
+        case = Case(run, self.transcript, (MODEL,), lambda _, body: self.told.append(body), 400, owned=owned)
+        return self.compactor.gauge(case if view is None else replace(case, pruned=view.steps))
 
     async def say(self, *messages: Message) -> None:
         for message in messages:
@@ -230,6 +232,22 @@ async def test_old_results_are_trimmed_without_a_model(tmp_path: Path) -> None:
         assert isinstance(shown[2], ToolResult)
         assert "characters left out here" in shown[2].text
         assert shown[-1] == messages[-1]
+
+
+async def test_what_is_sent_in_brief_after_a_pause_is_not_summed_up_as_well(tmp_path: Path) -> None:
+    """The window is full of an old result that the next request holds in brief."""
+    async with place(tmp_path) as here:
+        await here.say(User((Text("go"),), START), Assistant((ToolCall("c", "read", {}),), START))
+        await here.say(ToolResult("c", "read", (Text("r" * 60_000),), START))
+        for _ in range(4):
+            await here.say(Assistant((Text("it says r"),), START))
+        await here.say(User((Text("and now?"),), START + 3_600_000))
+        messages = here.transcript.messages()
+        view = View(Settings())
+        assert await here.gauge(view=view).before(messages) == messages
+        assert not here.told
+        await here.gauge().before(messages)
+        assert here.told, "as it is stored it is too large"
 
 
 async def test_by_hand_it_is_summed_up_however_small(tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ NEWEST: Final = 8
 """The results that the model has not answered yet keep so many times more."""
 
 Step = Literal["trim", "cut", "drop"]
+Steps = tuple[tuple[int, int], ...]
+"""(index, characters): how much less than what is stored a model is sent, from the message at the index on."""
 Span = tuple[int, int]
 """All tool results before this index (and behind the span before) have at most so many characters."""
 
@@ -137,21 +139,23 @@ class Room:
 class Measure:
     """How large one history is. What was measured once is not measured again, as long as the history only grows.
 
-    `since` is when it was last made smaller: what a provider counted before that says nothing of it.
+    `since` is when it was last made smaller: what a provider counted before that says nothing of it. `total` is what is
+    stored, `sent` what a model gets of it.
     """
 
-    __slots__ = ("__weakref__", "_counted", "_last", "_model", "_since", "sizes", "total")
+    __slots__ = ("__weakref__", "_counted", "_last", "_model", "_since", "sent", "sizes", "total")
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self.total = 0
+        self.sent = 0
         self._last: Message | None = None
         self._since = 0
         self._counted: tuple[int, int] | None = None
         self._model = ""
 
-    def on(self, messages: Sequence[Message], since: int = 0) -> None:
-        """Measure `messages`; only what is new costs work."""
+    def on(self, messages: Sequence[Message], since: int = 0, steps: Steps = ()) -> None:
+        """Measure `messages`, of which `steps` tell how much is not sent; only what is new costs work."""
         known = len(self.sizes)
         if since != self._since or known > len(messages) or (known and messages[known - 1] is not self._last):
             self.sizes, self.total, self._counted, known = [], 0, None, 0
@@ -162,8 +166,10 @@ class Measure:
             self.sizes.append(size)
             self.total += size
             if isinstance(message, Assistant) and message.usage.total and message.timestamp > since:
-                self._counted, self._model = (self.total, message.usage.total), f"{message.provider}/{message.model}"
+                asked = self.total - saved(steps, at)
+                self._counted, self._model = (asked, message.usage.total), f"{message.provider}/{message.model}"
         self._last = messages[-1] if messages else None
+        self.sent = self.total - saved(steps, len(messages))
 
     def counted(self, model: str) -> tuple[int, int] | None:
         """(characters, tokens) at the last answer of `model` (`provider/id`), where that was the last answer of all."""
@@ -174,12 +180,17 @@ class Measure:
 
         Some servers count nonsense: what they say is never believed below eight characters a token.
         """
-        guess = room.fixed + room.tokens(self.total)
+        guess = room.fixed + room.tokens(self.sent)
         found = self.counted(model)
         if found is None:
             return guess
         size, tokens = found
-        return max(tokens + room.tokens(self.total - size), int(guess * SPARSE / room.ratio))
+        return max(tokens + room.tokens(self.sent - size), int(guess * SPARSE / room.ratio))
+
+
+def saved(steps: Steps, end: int) -> int:
+    """How much less was sent of the messages before index `end`."""
+    return next((less for at, less in reversed(steps) if at < end), 0)
 
 
 def learned(old: float | None, size: int, fixed: int, tokens: int) -> float:

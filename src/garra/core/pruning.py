@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
 from garra.core import glob
-from garra.core.compaction import CHARS, chars
+from garra.core.compaction import CHARS, Steps, chars
 from garra.core.messages import Assistant, Image, Message, Text, ToolResult, User
 from garra.core.value import frozen
 
@@ -79,7 +79,7 @@ class Report:
 
 class Pruning:
     """One history as a model with a window of `window` tokens is sent it. What was looked at once is not looked at
-    again as long as the history only grows.
+    again as long as the history only grows. `steps` tells by how much it is smaller than what is stored, from when on.
     """
 
     def __init__(self, settings: Settings, window: int) -> None:
@@ -98,6 +98,7 @@ class Pruning:
         self._left = 0
         self._changed: dict[int, Message] = {}
         self.report = Report()
+        self.steps: Steps = ()
 
     def on(self, messages: tuple[Message, ...]) -> None:
         """Look at `messages`: at what is new, or, where the history is another one, at all of it."""
@@ -132,23 +133,24 @@ class Pruning:
         if self._first is None and isinstance(message, User):
             self._first = at
         if self._touched is not None and message.timestamp - self._touched >= self._settings.ttl_ms:
-            self._round(messages, message.timestamp)
+            self._round(messages, at)
 
-    def _round(self, messages: Sequence[Message], now_ms: int) -> None:
+    def _round(self, messages: Sequence[Message], at: int) -> None:
         """The cache is cold: make smaller what may be."""
         keep = self._settings.keep_assistants
         if self._first is None or len(self._answers) < keep or self._full < self._settings.soft_ratio:
             return
         end = self._answers[0] if keep else len(messages)
         before = self._total
-        for at in range(max(self._looked, self._first), end):
-            self._soften(messages[at], at)
+        for old in range(max(self._looked, self._first), end):
+            self._soften(messages[old], old)
         self._looked = max(self._looked, end)
         self._clear(messages)
         if self._total != before:
             saved, rounds = self.report.saved + before - self._total, self.report.rounds + 1
             self.report = replace(self.report, saved=saved, rounds=rounds)
-            self._touched = now_ms
+            self.steps = (*self.steps, (at, saved))
+            self._touched = messages[at].timestamp
 
     @property
     def _full(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from garra.core.compaction import Steps
 from garra.core.failover import Attempt
 from garra.core.messages import Message
 from garra.core.spending import Payer
@@ -59,6 +60,10 @@ class Asking:
         )
         note = self._noting(model, messages)
         return self._models.stream(request, Way(note, run.trace.behind, run.agent_id, self._said.profile))
+
+    def pruned(self, messages: Messages, model: Model) -> Steps:
+        """By how much `messages` are smaller when `model` is sent them (`core.compaction`)."""
+        return self._view.steps(messages, model)
 
     def _noting(self, model: Model, messages: Messages) -> Callable[[Attempt], None]:
         """Hears of each attempt. Pictures that were only in the one that was refused are not sent again."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import tzinfo
@@ -21,7 +20,7 @@ from garra.core.ids import AgentId, RunId, SessionKey
 from garra.core.messages import Message, ToolCall, ToolResult
 from garra.core.pruning import Report
 from garra.core.reply import Quiet
-from garra.core.skills import Listed, World
+from garra.core.skills import Listed
 from garra.core.value import frozen, record, replace
 from garra.domains.context import prompt, stamps
 from garra.domains.context.held import NAMES, Held
@@ -31,7 +30,7 @@ from garra.domains.models.registry import Models
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
 from garra.domains.sessions.transcript import Transcript as Opened
-from garra.domains.skills import scan
+from garra.domains.skills import scan, world
 from garra.domains.skills.door import Door
 from garra.domains.tools.pipeline import Pipeline, Scope
 from garra.io.env import Environment
@@ -202,7 +201,10 @@ class Assembler:
 
     def _fit(self, run: Run, transcript: Transcript, around: Around, chosen: Assembly | None) -> Fit | None:
         """What keeps the history within bounds, with the context engine in front of it."""
-        around = replace(around, owned=chosen is not None and chosen.owns_compaction)
+        if chosen is None:
+            around = replace(around, pruned=around.ask.pruned)
+        else:  # what the engine chooses is not what the transcript holds
+            around = replace(around, owned=chosen.owns_compaction)
         inner = self.parts.fitting.of(run, transcript, around) if self.parts.fitting is not None else None
         return inner if chosen is None else chosen.ahead(around.ask, around.said, inner)
 
@@ -265,15 +267,8 @@ class Assembler:
 
     def _read(self, place: _Place, config: Config, whom: Whom) -> tuple[str, tuple[Document, ...], tuple[Listed, ...]]:
         """The folder of a session, the agent's files, and the skills this machine can use, a line each. Blocks."""
-        env, resolved = self.parts.env, self.parts.live.snapshot.resolved
-        path = env.get("PATH", "")
-        world = World(
-            has_bin=lambda name: shutil.which(name, path=path) is not None,
-            has_env=lambda name: bool(env.get(name)),
-            has_config=lambda name: bool(_looked_up(resolved, name)),
-        )
-        off = frozenset(name for name, entry in config.skills.entries.items() if entry.enabled is False)
-        skills = place.skills.lines(world, str(self.parts.paths.home), off)
+        found = world.world(config, self.parts.live.snapshot.resolved, self.parts.env, whom.agent_id)
+        skills = place.skills.lines(found, str(self.parts.paths.home), world.off(config))
         return self._seat(place, whom)[0], _shown(place.workspace.read(), whom), skills
 
     async def _zone(self, name: str) -> tzinfo:
@@ -371,13 +366,6 @@ class Assembler:
         context = replace(context, grants=parts.grants(errand_of(run, tuple(modes))))
         names = {*told, *modes} if toolsearch.CALL in told else told
         return Tools({name: modes.get(name, "sequential") for name in names}, call, parts.pipeline.hidden(names))
-
-
-def _looked_up(values: Any, path: str) -> Any:
-    """What stands at a dotted path of plain configuration values; None where nothing does."""
-    for key in path.split("."):
-        values = values.get(key) if isinstance(values, Mapping) else None
-    return values
 
 
 def _shown(files: tuple[Document, ...], whom: Whom) -> tuple[Document, ...]:

@@ -15,7 +15,7 @@ from garra.config.sections import Config
 from garra.config.sections.agents import Compaction
 from garra.core import compaction, summary, taint, thinking
 from garra.core.blots import Blots
-from garra.core.compaction import FLOOR, KEEP, History, Measure, Plan, Room
+from garra.core.compaction import FLOOR, KEEP, History, Measure, Plan, Room, Steps
 from garra.core.errors import Failure, FailureKind, UserError
 from garra.core.events import Compacting, Noticed, RunBody
 from garra.core.messages import Message
@@ -89,7 +89,7 @@ class Ports:
 class Case:
     """One run's history. `models` are those it asks, in order; `fixed` are characters that go with every request.
     `flush` is the silent turn before anything goes (true: before the conversation ends), None where there is none;
-    `owned`: a context engine sees to the size itself. `emit` tells those who watch the run.
+    `owned`: a context engine sees to it. `emit` tells the watchers, `pruned` how much of it a model is sent in brief.
     """
 
     run: Run
@@ -99,6 +99,7 @@ class Case:
     fixed: int = 0
     flush: Callable[[Cancel, bool], Coroutine[Any, Any, None]] | None = None
     owned: bool = False
+    pruned: Callable[[Messages, Model], Steps] = lambda messages, model: ()
 
 
 @frozen
@@ -145,13 +146,14 @@ class Compactor:
         ratio = self._ratios.get(model.ref, 1.0)
         return Room(limits, round(fixed / compaction.CHARS * ratio), ratio, keep)
 
-    def measure(self, transcript: Transcript, model: Model, fixed: int) -> Measure:
+    def measure(self, case: Case, model: Model) -> Measure:
         """The history's size by now; what a provider counted since is learned from."""
+        transcript, fixed = case.transcript, case.fixed
         found = self._measures.get(transcript)
         if found is None:
             found = self._measures[transcript] = Measure()
         messages = transcript.messages()
-        found.on(messages, transcript.since)
+        found.on(messages, transcript.since, case.pruned(messages, model))
         counted = found.counted(model.ref)
         if counted is not None and self._learned.get(found) != counted:
             self._learned[found] = counted
@@ -254,7 +256,7 @@ class Gauge:
         return (*base, *messages[known:])
 
     def _measured(self) -> Measure:
-        return self._compactor.measure(self._case.transcript, self._model, self._case.fixed)
+        return self._compactor.measure(self._case, self._model)
 
     def _room(self, window: int | None = None) -> Room:
         return self._compactor.room(self._model, self._case.fixed, window)

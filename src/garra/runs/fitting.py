@@ -10,9 +10,10 @@ from typing import Any, Final
 import msgspec
 
 from garra.agent.cancel import Cancel
-from garra.core.compaction import weight
+from garra.core.compaction import Steps, weight
 from garra.core.errors import UserError
 from garra.core.events import RunBody
+from garra.core.messages import Message
 from garra.core.taint import Marks
 from garra.core.value import frozen
 from garra.runs import flush
@@ -33,7 +34,8 @@ def _quiet(_run: Run, _body: RunBody) -> None:
 @frozen
 class Around:
     """What a run's history stands among. `files` gives the agent's folder, None where the run may not write there;
-    `owned`: a context engine sees to the size. `marks` are those of what the run has read.
+    `owned`: a context engine sees to the size. `marks` are those of what the run has read. `pruned` says how much of a
+    history a model is sent in brief.
     """
 
     models: tuple[Model, ...]
@@ -43,6 +45,7 @@ class Around:
     files: Callable[[], Files] | None
     zone: tzinfo
     owned: bool = False
+    pruned: Callable[[tuple[Message, ...], Model], Steps] = lambda messages, model: ()
 
 
 class Fitting:
@@ -61,7 +64,7 @@ class Fitting:
         fixed = weight(said.system) + weight(said.tail) + self._size(specs)
         flushed = self._flush(run, transcript, around) if around.files and flush.TOOL in map(_name, specs) else None
         return self.compactor.gauge(
-            Case(run, transcript, around.models, self.emit, fixed, flushed, around.owned),
+            Case(run, transcript, around.models, self.emit, fixed, flushed, around.owned, around.pruned),
         )
 
     def _flush(

@@ -13,6 +13,7 @@ import weakref
 from typing import Final
 
 from garra.config.sections import Config
+from garra.core.compaction import Steps
 from garra.core.messages import Image, Message
 from garra.core.pruning import CLEARED, Pruning, Report, Settings
 from garra.core.requests import without_pictures
@@ -99,6 +100,14 @@ class View:
         """What is sent in brief to `model`, as far as was looked."""
         found = self._pruned.get(model.context_window)
         return found.report if found is not None else Report()
+
+    def steps(self, messages: Messages, model: Model) -> Steps:
+        """By how much `messages` are smaller when `model` is sent them, and from when on."""
+        if self._settings.mode == "off":
+            return ()
+        found = self._of(model)
+        found.on(messages)
+        return found.steps
 
     def _of(self, model: Model) -> Pruning:
         found = self._pruned.pop(model.context_window, None) or Pruning(self._settings, model.context_window)
