@@ -21,15 +21,15 @@ def ran(folder: Path, code: str) -> str:
 
 def test_a_body_runs_when_a_name_is_wanted(tmp_path: Path) -> None:
     code = (
-        "later(['pack', 'no_such_pack', 'sys'])\nimport pack, pack.low\n"
-        "print(pack.low.here, end=' ')\nprint(pack.name, pack.name, hasattr(pack, 'more'))"
+        "later({'pack': {'here': 'pack.low'}, 'no_such_pack': {}, 'sys': {}})\nimport pack, pack.low\n"
+        "from pack import here\nprint(here, end=' ')\nprint(pack.name, pack.name, hasattr(pack, 'more'))"
     )
     assert ran(tmp_path, code) == "1 body a name a name False\n"
 
 
 def test_a_module_below_a_package(tmp_path: Path) -> None:
     code = (
-        "import pack.low\nprint('|', end=' ')\nlater(['pack.low.deep', 'pack'])\nfrom pack.low import deep\n"
+        "import pack.low\nprint('|', end=' ')\nlater({'pack.low.deep': {}, 'pack': {}})\nfrom pack.low import deep\n"
         "import pack.low.deep\nprint('quiet', end=' ')\nfrom pack.low.deep import name\nprint(name)"
     )
     assert ran(tmp_path, code) == "body | quiet body a name\n"

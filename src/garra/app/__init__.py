@@ -11,7 +11,7 @@ from typing import Any
 from garra.config.paths import Paths
 from garra.io.env import Environment
 
-UNUSED = ("importlib.metadata", "uvicorn")
+UNUSED = {"importlib.metadata": {}, "uvicorn": {"Config": "uvicorn.config"}}
 """What comes along with what the gateway uses of websockets and uvicorn: a reader of packages, which nobody asks, and a
 command line with its processes.
 """
