@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from garra.config.sections import Config
 from garra.core.approvals import LIFE_MS, Answer, Approval, Source
 from garra.core.errors import NotFound, UserError
-from garra.domains.access.allowlist import Accounts
-from garra.domains.delivery.draft import Draft, Form
-from garra.domains.delivery.outbox import Outbox
 from garra.domains.exec.approvals import Verdict
 from garra.io.clock import SystemClock
-from garra.sdk.channel import Address, File, Limits, SendFailed
-from garra.testing.clock import settle
-from garra.turns.approve import Answering, Asked, answer, asked_in, parse
-from garra.turns.cards import Cards, Ports, ended, fenced, text
-from garra.turns.parts import Asked as Where
-from tests.domains.exec.asking import Desk, desk, question
-
-CONFIG: dict[str, Any] = {
-    "channels": {"test": {"allowFrom": ["1", "2"], "groups": {"g": {}, "strict": {"commandLevel": "strict"}}}},
-    "commands": {"ownerAllowFrom": ["test:1"]},
-}
-DIRECT = Source("test", "default", "1", sender="1")
-OWN = Address("test", "default", "1", "direct")
-ROOM = 200
+from garra.sdk.channel import Address, SendFailed
+from garra.turns.approve import Answering, Asked, answer, parse
+from garra.turns.cardwords import ended, fenced, text
+from tests.domains.exec.asking import question
+from tests.turns.carding import DIRECT, GROUP, OWN, Room, room
 
 
 @pytest.mark.parametrize(
@@ -60,56 +45,12 @@ def test_deny_takes_a_reason_and_approve_none() -> None:
             parse(words, deny=False)
 
 
-@dataclass
-class Room:
-    """Approvals with a chat before them."""
-
-    desk: Desk
-    outbox: Outbox
-    cards: Cards
-    files: list[bytes] = field(default_factory=list)
-
-    async def sent(self) -> list[Draft]:
-        return [row.draft for row in await self.outbox.heads("test", "default")]
-
-    async def shown(self) -> list[Draft]:
-        while not (found := await self.sent()):
-            await settle()
-        return found
-
-
-@asynccontextmanager
-async def room(folder: Path, source: Source = DIRECT, own: Address | None = OWN, **more: Any) -> AsyncIterator[Room]:
-    async with desk(folder, source=source) as d:
-        told = {**CONFIG, "channels": {"test": {**CONFIG["channels"]["test"], **more}}}
-        outbox, config, files = Outbox(d.db, d.clock), Config.model_validate(told), list[bytes]()
-
-        def drafts(key: str, where: Where, words: str) -> list[Draft]:
-            pieces = [words[at : at + ROOM] for at in range(0, len(words), ROOM)]
-            return [
-                Draft(f"{key}:{n}", where.address, (Form("plain", piece),), position=n)
-                for n, piece in enumerate(pieces)
-            ]
-
-        async def attach(channel: str, name: str, data: bytes) -> File:
-            files.append(data)
-            return File("file", f"{channel}/{name}", name, "text/plain", len(data))
-
-        async def owner() -> Address | None:
-            return own
-
-        def limits(address: Address) -> Limits:
-            return Limits(text=ROOM, edits_per_s=1.0, file_out=20_000)
-
-        ports = Ports(outbox, Accounts(lambda: config), owner, drafts, limits, attach, d.spawn)
-        cards = Cards(d.approvals, ports)
-        d.approvals.routes[:] = [cards]
-        outbox.subscribe(cards.failed)
-        yield Room(d, outbox, cards, files)
-
-
 def here(place: Room, address: Address = OWN) -> Answering:
-    return Answering(place.desk.approvals, SystemClock(), "test:default:1", lambda each: asked_in(each, address))
+    return Answering(place.desk.approvals, SystemClock(), "test:default:1", lambda each: at(each, address))
+
+
+def at(approval: Approval, address: Address) -> bool:
+    return (approval.source.chat, approval.source.thread) == (address.chat, address.thread)
 
 
 @pytest.mark.req("TOOL-13")
@@ -160,9 +101,6 @@ async def test_an_unknown_id_is_told(tmp_path: Path) -> None:
         for words in ("ffffffff", ""):
             with pytest.raises(NotFound, match="waits"):
                 await answer(here(place, elsewhere), parse(words, deny=False))
-
-
-GROUP = Source("test", "default", "g", sender="2", direct=False)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +174,7 @@ async def test_one_that_expired_is_told(tmp_path: Path) -> None:
 def test_words_about_an_end() -> None:
     approval = Approval("12345678-x", question(), 1, phase="withdrawn")
     assert "not needed" in ended(approval, Answer("deny"))
-    assert "`use" not in text(replace(approval, question=replace(question(), kind="egress")), OWN)
+    assert "`use" not in text(replace(approval, question=replace(question(), kind="egress")))
 
 
 def test_code_ends_where_it_should() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from garra import __version__
-from garra.app import accounts, compaction, hearing, webchat, weighing
+from garra.app import accounts, asking, compaction, hearing, webchat, weighing
 from garra.app.arrivals import Arrivals
 from garra.app.couriers import Couriers, Trade
 from garra.app.discreet import Discreet
@@ -127,7 +127,7 @@ class Channels:
         self.questions = Questions(Shelf(db, "questions"), clock, spawn, new_id)
         self._cards = Cards(house.approvals, self._card_ports(owners))
         house.approvals.routes.append(self._cards)
-        self.outbox.subscribe(self._cards.failed)
+        self.outbox.subscribe(self._cards.heard)
         engine = Embedded(self.inbox, clock, spawn)
         hand = Hand(self.inbox, engine, {})
         self._ports = self._kernel_ports(hand, timeline)
@@ -150,6 +150,7 @@ class Channels:
         found = await self._configured()
         self._couriers.follow(found)
         await self._owner.start(self._ledger)
+        await self._cards.load()
         await self._pump.start()
         if self._switch.paused:
             house.spawn(self._go_on(), "what waits for the end of the pause")
@@ -242,6 +243,7 @@ class Channels:
             attachments=Fetched(self._media, self._couriers.channel, self._ears, self.handles),
             version=__version__,
             approvals=house.approvals,
+            cards=self._cards.shown,
             questions=self.questions,
             subagents=house.subagents,
             switch=self._switch,
@@ -254,11 +256,11 @@ class Channels:
 
         return CardPorts(
             self.outbox,
-            self._rules,
-            owners.own,
-            lambda key, asked, text: self._voice.drafts(key, asked, text),
+            asking.places(self._house, self._rules, owners, self._ledger, self._couriers),
+            self._voice.card,
             self._couriers.limits,
             attach,
+            self._house.clock,
             self._house.spawn,
         )
 

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from garra.checks.finding import Finding, Ground
-from garra.core import execrules
+from garra.core import execrules, forwarding
 from garra.core.errors import GarraError
 from garra.domains.exec import approvals_rules
 from garra.io.store import look
 
 
 def check(ground: Ground) -> list[Finding]:
+    return [*_document(ground), *_forwarding(ground)]
+
+
+def _forwarding(ground: Ground) -> Iterator[Finding]:
+    """What of `approvals.exec` and `approvals.plugin` cannot be read carries no question anywhere."""
+    for family in ("exec", "plugin"):
+        raw = ground.snapshot.config.approvals.get(family)
+        for line in forwarding.faults(raw) if raw is not None else ():
+            what = f"no question is forwarded: approvals.{family}: {line}"
+            yield Finding("approvals", "warn", what, str(ground.paths.config_file), "mend it there")
+
+
+def _document(ground: Ground) -> list[Finding]:
     stored = look.shelf(ground.paths.db, approvals_rules.SPACE).get("document")
     if stored is None:
         return []

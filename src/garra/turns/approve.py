@@ -14,6 +14,7 @@ from garra.core.value import frozen
 from garra.domains.exec.approvals import Approvals, Verdict
 from garra.sdk.channel import Address
 from garra.sdk.ports import Clock
+from garra.turns.parts import Ports
 
 WAIT_S: Final = 2.0
 STEP_S: Final = 0.1
@@ -61,30 +62,65 @@ def parse(words: str, *, deny: bool) -> Asked:
 
 @frozen
 class Answering:
-    """Where an answer is given. `here` says whether a question was asked in this very place; `by` who answers."""
+    """Where an answer is given. `here` says whether a question was asked in this very place; `by` who answers, and
+    `may` what.
+    """
 
     approvals: Approvals
     clock: Clock
     by: str
     here: Callable[[Approval], bool]
+    may: Callable[[Approval], bool] = lambda _: True
+
+
+@frozen
+class Speaker:
+    """Who answers, where. `owner`: he may answer everything; an account's approver what is asked in it."""
+
+    address: Address
+    sender: str
+    owner: bool
+
+
+async def given(ports: Ports, words: str, who: Speaker, *, deny: bool = False) -> str:
+    """An answer that was written in a chat. Raises UserError."""
+    approvals, address = ports.approvals, who.address
+    if approvals is None:
+        raise UserError("Nothing waits for an approval.")
+    asked = parse(words, deny=deny)
+
+    def places(approval: Approval) -> list[tuple[str, str, str, str]]:
+        source = approval.source
+        shown = [(each.channel, each.account, each.chat, each.thread) for each in ports.cards(approval.id)]
+        return [(source.channel, source.account, source.chat, source.thread), *shown]
+
+    def here(approval: Approval) -> bool:
+        return (address.channel, address.account, address.chat, address.thread) in places(approval)
+
+    def may(approval: Approval) -> bool:
+        return who.owner or any(each[:2] == (address.channel, address.account) for each in places(approval))
+
+    by = f"{address.channel}:{address.account}:{who.sender}"
+    return await answer(Answering(approvals, ports.clock, by, here, may), asked)
 
 
 async def answer(place: Answering, asked: Asked) -> str:
     """Give the answer; the words for the chat. Raises UserError with such words."""
     found = await _found(place, asked.name)
+    here = place.here(found)  # the end of it takes its cards away
     made = await place.approvals.decide(found.id, Verdict(asked.choice, place.by, asked.reason))
     ended = made.approval
     standing = ended.answer or ended.early
     if made.again and standing is not None:
         return f"It was handled already: {said(standing)}."
     question = ended.question
-    what = f": {_first(question.subject)}" if place.here(ended) else "."  # what was asked in private stays there
+    what = f": {_first(question.subject)}" if here else "."  # what was asked in private stays there
     gone = "" if ended.waited else "\nThe turn that asked was interrupted; the answer is for when it asks again."
     match asked.choice:
         case "deny":
             return f"Denied{what}{gone}"
         case "allow-always":
-            return f"Allowed from now on{f': {question.remembers}' if place.here(ended) else '.'}{gone}"
+            return f"Allowed from now on{f': {question.remembers}' if here else '.'}{gone}"
         case _:
             return f"Allowed once{what}{gone}"
 
@@ -95,12 +131,20 @@ async def _found(place: Answering, name: str) -> Approval:
     until = clock.monotonic() + WAIT_S
     while True:
         try:
-            return await approvals.find(name) if name else _only(approvals.pending(), place.here)
+            return await _named(place, name) if name else _only(approvals.pending(), place.here)
         except NotFound as error:
             if clock.monotonic() >= until:
                 words = f"No question {name[:40]} waits: it is unknown, or has expired." if name else error.message
                 raise NotFound(words) from None
         await clock.sleep(STEP_S)
+
+
+async def _named(place: Answering, name: str) -> Approval:
+    """What somebody may not answer is as unknown to him as what there is not."""
+    found = await place.approvals.find(name)
+    if not place.may(found):
+        raise NotFound("")
+    return found
 
 
 def _only(pending: Sequence[Approval], asked_here: Callable[[Approval], bool]) -> Approval:
@@ -112,13 +156,6 @@ def _only(pending: Sequence[Approval], asked_here: Callable[[Approval], bool]) -
         raise NotFound("Nothing asked in this chat waits for an answer.")
     rows = "\n".join(f"/approve {short(each.id)} allow-once: {_first(each.question.subject)}" for each in here[:LISTED])
     raise UserError(f"Which one?\n{rows}")
-
-
-def asked_in(approval: Approval, address: Address) -> bool:
-    """Whether its turn came from this chat."""
-    source = approval.source
-    asked = (source.channel, source.account, source.chat, source.thread)
-    return asked == (address.channel, address.account, address.chat, address.thread)
 
 
 def _first(text: str) -> str:

@@ -328,14 +328,9 @@ async def _pair(desk: Desk) -> str:
 
 
 async def _approve(desk: Desk) -> str:
-    approvals, event = desk.ports.approvals, desk.spoken.event
-    if approvals is None:
-        raise UserError("Nothing waits for an approval.")
-    address = event.address
-    by = f"{address.channel}:{address.account}:{desk.spoken.admitted.sender}"
-    asked = approve.parse(desk.given.words, deny=desk.given.command.name == "deny")
-    here = approve.Answering(approvals, desk.ports.clock, by, lambda each: approve.asked_in(each, address))
-    return await approve.answer(here, asked)
+    who = desk.spoken.admitted
+    speaker = approve.Speaker(desk.spoken.event.address, who.sender, who.owner)
+    return await approve.given(desk.ports, desk.given.words, speaker, deny=desk.given.command.name == "deny")
 
 
 async def _config(desk: Desk) -> str:

@@ -243,8 +243,8 @@ async def cannot_weigh(key: SessionKey) -> Mapping[str, Any]:
 class Ports:
     """Everything. `workspace` gives an agent's folder; `halt` ends a session's programs and sub-agents, and says how
     many of these; `compact` sums one up, told what matters most, and says what became of it; `warn` is a line for the
-    owner; `approvals` are the questions that /approve answers, `questions` those of agents; `switch` stops and pauses
-    everything, `ledger` tells what was spent.
+    owner; `approvals` are the questions that /approve answers, `cards` the chats where one of them is shown,
+    `questions` those of agents; `switch` stops and pauses everything, `ledger` tells what was spent.
     """
 
     inbox: Inbox
@@ -267,6 +267,7 @@ class Ports:
     version: str = ""
     subagents: Subagents | None = None
     approvals: Approvals | None = None
+    cards: Callable[[str], Sequence[Address]] = lambda _: ()
     questions: Questions | None = None
     switch: allstop.Switch = field(default_factory=allstop.Open)
     ledger: Ledger | None = None

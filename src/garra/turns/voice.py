@@ -63,7 +63,12 @@ class Chats:
     def drafts(self, key: str, asked: Asked, text: str) -> Sequence[Draft]:
         return self.made(key, asked, self._settings(asked), Settled(text))
 
-    def made(self, key: str, asked: Asked, settings: Settings, settled: Settled) -> list[Draft]:
+    def card(self, key: str, address: Address, text: str) -> Sequence[Draft]:
+        """Words of the gateway's own as messages: nothing is taken out of them, whatever it looks like."""
+        asked = Asked(address)
+        return self.made(key, asked, replace(self._settings(asked), prefix=""), Settled(text), own=True)
+
+    def made(self, key: str, asked: Asked, settings: Settings, settled: Settled, *, own: bool = False) -> list[Draft]:
         """The messages of what is left to say."""
         labelled = asked.label and settled.text.strip()
         return self._replies.drafts(
@@ -73,7 +78,7 @@ class Chats:
             limits=self._limits(asked.address) or PLAIN,
             settings=settings,
             anchor=asked.reply_to,
-            extra=Extra(window=settled.window, number=settled.number),
+            extra=Extra(window=settled.window, number=settled.number, own=own),
         )
 
     def gone(self, run_id: RunId) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from garra.config.sections import Config
 from garra.config.sections.channels import account_rules
-from garra.core import access, groups, loops
+from garra.core import access, forwarding, groups, loops
 from garra.core.access import NOBODY, DmPolicy, GroupPolicy, People, Policy
+from garra.core.forwarding import Native
 from garra.core.value import frozen
 
 log = logging.getLogger(__name__)
@@ -40,9 +41,9 @@ class Account:
     senders: frozenset[str] = frozenset()
 
     @property
-    def asks(self) -> bool:
-        """Whether questions of agents are shown in its chats."""
-        return _asked(self.raw).get("enabled") is not False
+    def asking(self) -> Native:
+        """Whether questions of agents are shown in its chats, which, and where."""
+        return forwarding.native(self.raw.get("execApprovals"))
 
     def people(self, entries: Any) -> People:
         """A list of ids, as this account reads it."""
@@ -123,6 +124,8 @@ def _warn(raw: Mapping[str, Any], channel: str, account: str) -> None:
             account,
             ", ".join(map(str, names[:5])),
         )
+    for line in forwarding.native_faults(_asked(raw)):
+        log.warning("channels.%s (%s): execApprovals.%s; nobody is asked there", channel, account, line)
     if raw.get("dmPolicy") == "open" and access.ANYONE not in map(str, raw.get("allowFrom") or ()):
         log.warning("channels.%s (%s): dmPolicy open without * in allowFrom lets in the listed only", channel, account)
 

@@ -15,7 +15,7 @@ from garra.domains.delivery.outbox import Outbox
 from garra.domains.delivery.store import Store
 from garra.domains.delivery.timeline import Station, Timeline
 from garra.io.store.db import Connection
-from garra.sdk.channel import Address
+from garra.sdk.channel import Address, Inbound
 
 Row = InboxRow | OutboxRow
 Direction = Literal["in", "out"]
@@ -112,12 +112,18 @@ class Ledger:
 
     async def address(self, channel: str, account: str, chat: str) -> Address | None:
         """Where `chat` wrote from last, with its kind; None when it never did."""
+        found = await self.heard(channel, account, chat)
+        return found.address if found else None
+
+    async def heard(self, channel: str, account: str, chat: str) -> Inbound | None:
+        """The last message that `chat` wrote; None when it never did."""
         query = (
             f"SELECT {inbox.COLUMNS} FROM inbox WHERE channel=? AND account=? AND chat=? AND event='message'"
             " ORDER BY seq DESC LIMIT 1"
         )
         row = await self._db.read(lambda c: c.execute(query, (channel, account, chat)).fetchone())
-        return inbox.read(row).event.address if row else None
+        found = inbox.read(row).event if row else None
+        return found if isinstance(found, Inbound) else None
 
     async def sweep(self, now_ms: int, days: int = KEEP_DAYS) -> int:
         """Remove what was finished more than `days` ago; how many messages went. Call it now and then."""

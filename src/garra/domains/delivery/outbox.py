@@ -166,9 +166,9 @@ class Outbox:
         """The owner wants it sent again, from its best form. Raises Conflict or NotFound."""
         return await self._change("retry", key, due=0, tries=0, stage=0, reason="")
 
-    async def drop(self, key: str) -> OutboxRow:
-        """The owner does not want it sent. Raises Conflict or NotFound."""
-        return await self._change("drop", key, reason="dropped by the owner")
+    async def drop(self, key: str, by: str = "the owner") -> OutboxRow:
+        """It is not to be sent any more. Raises Conflict or NotFound."""
+        return await self._change("drop", key, reason=f"dropped by {by}")
 
     async def bury(self, key: str, reason: str) -> OutboxRow:
         return await self._change("bury", key, reason=reason)
@@ -176,6 +176,12 @@ class Outbox:
     async def get(self, key: str) -> OutboxRow:
         """Raises NotFound."""
         return await self._db.read(lambda connection: _found(connection, key))
+
+    async def beginning(self, lead: str, since_ms: int = 0) -> list[OutboxRow]:
+        """The messages whose keys begin with `lead`, written since then, in order."""
+        query = f"SELECT {COLUMNS} FROM outbox WHERE key >= ? AND key < ? AND created >= ? ORDER BY place"
+        given = (lead, f"{lead}\U0010ffff", since_ms)
+        return await self._db.read(lambda connection: [read(row) for row in connection.execute(query, given)])
 
     async def answers(self, inbox_id: str) -> list[OutboxRow]:
         """What was written in answer to an inbox row, or to others that its run took along, in order."""

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 
 from garra.core.chunking import Blocks
 from garra.core.markup import Document
-from garra.core.outward import outward
+from garra.core.outward import Outward, outward
 from garra.core.pieces import Frame, Piece, pieces
 from garra.core.progress import Mode
 from garra.core.progress import Settings as Progress
@@ -55,13 +55,15 @@ class Settings:
 @frozen
 class Extra:
     """What goes with an answer's words. `window` is the message that showed it growing and now becomes its first part;
-    `number` counts the messages of this answer that went before.
+    `number` counts the messages of this answer that went before. `own`: the words are the gateway's, not a model's, so
+    that all of them leave: none is a tag or a mark, whoever chose the names in them.
     """
 
     buttons: tuple[tuple[Button, ...], ...] = ()
     files: tuple[File, ...] = ()
     window: str = ""
     number: int = 0
+    own: bool = False
 
 
 BARE = Extra()
@@ -103,7 +105,7 @@ class Replies:
         """
         if extra.number and not reply.strip() and not extra.files:
             return []
-        gated = outward(reply)
+        gated = Outward(reply) if extra.own else outward(reply)
         sent, over = _weighed(extra.files, limits)
         lines = [
             gated.text or ("" if sent or over else EMPTY),
