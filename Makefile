@@ -5,6 +5,7 @@
 # make e2e    the tests that start it
 # make bench  the figures of the README, on this machine
 # make fuzz   LINES=100000 SEED=1: random shell lines, those that are let through held against bash
+# make web    the checks of the web page's sources, where Node is there
 # make docs   the rules that the code and its documents are held to
 # make new    KIND=tool NAME=weather: the beginning of a plugin (KIND is tool or provider)
 # make clean  remove the environment and what was built
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 EXTRAS := $(wildcard requirements/extras/*.lock)
 
-.PHONY: run help test check unit e2e bench fuzz docs new new-words clean
+.PHONY: run help test check web unit e2e bench fuzz docs new new-words clean
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Garra needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Set PYTHON=…" >&2; exit 1; }
@@ -44,6 +45,16 @@ check: $(VENV)/dev.stamp
 	@$(BIN)/ruff check -q src tests bench
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy --no-error-summary
+	@$(MAKE) -s web
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@cd web && npm ci --silent
+	@touch $@
+
+web:
+	@if node -e 'const [a, b] = process.versions.node.split("."); process.exit(+a > 20 || (+a === 20 && +b >= 19) ? 0 : 1)' 2>/dev/null; \
+	then $(MAKE) -s web/node_modules/.package-lock.json && cd web && npm run -s check && npm run -s test -- --silent --reporter=dot; \
+	else echo "The web page's own checks are left out: they need Node 20.19 or newer." >&2; fi
 
 unit: $(VENV)/dev.stamp
 	@$(BIN)/python -m pytest -q -n $(WORKERS) -m "not e2e"

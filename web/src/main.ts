@@ -1,0 +1,10 @@
+/** Begins: how it looks, what it speaks, then the frame. */
+import "./tokens.css";
+import "./base.css";
+import { theme, wear } from "./app/theme";
+import { gateway } from "./lib/house";
+import { speak, wanted } from "./lib/words";
+
+wear(theme());
+gateway.start();
+void speak(wanted()).then(() => import("./app/shell"));
