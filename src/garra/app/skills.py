@@ -52,6 +52,11 @@ class Offer:
     look: Look
     hits: tuple[str, ...] = ()
 
+    @property
+    def seal(self) -> str:
+        """What stands for all that is shown: whoever agrees to it agrees to these very bytes."""
+        return bundle.digest(repr(sorted(bundle.digests(self.fetched.files).items())).encode())
+
     def told(self) -> dict[str, Any]:
         """As JSON."""
         found = self.fetched
@@ -62,6 +67,7 @@ class Offer:
             "version": found.version or None,
             "archiveSha256": found.archive or None,
             "hints": list(self.hits),
+            "seal": self.seal,
         }
 
 
@@ -103,6 +109,10 @@ class Shop:
         """Fetch and judge it; nothing is written. Raises UserError as the fetcher does."""
         found = await asyncio.to_thread(origin, wish.source, self.here, self.paths.home)
         return await self._offered(wish, found)
+
+    async def wanted(self, source: str, name: str, agent: str, sha256: str, inside: str) -> Offer:
+        """`offer` for a wish in pieces."""
+        return await self.offer(Wish(source, name, agent, sha256, inside))
 
     async def _offered(self, wish: Wish, found: Origin) -> Offer:
         fetched = await self.fetcher.get(found, wish.inside, wish.sha256)
@@ -216,10 +226,20 @@ async def opened(paths: Paths, env: Mapping[str, str], here: Path) -> AsyncItera
     snapshot = await asyncio.to_thread(load, paths, env)
     programs = Programs()
     try:
-        async with door(lambda: snapshot) as web:
-            yield Shop(paths, env, lambda: snapshot, fetcher(web, programs, env, lambda: snapshot), here)
+        async with lent(paths, env, lambda: snapshot, programs, here) as shop:
+            yield shop
     finally:
         await programs.close()
+
+
+@asynccontextmanager
+async def lent(
+    paths: Paths, env: Mapping[str, str], snapshot: Callable[[], Snapshot], programs: Programs, here: Path
+) -> AsyncIterator[Shop]:
+    """With the programs of who calls."""
+    async with door(snapshot) as web:
+        getting = Fetcher(web.open, programs, env.get("PATH", ""), lambda: via(snapshot()))
+        yield Shop(paths, env, snapshot, getting, here)
 
 
 @asynccontextmanager
@@ -238,7 +258,3 @@ async def door(snapshot: Callable[[], Snapshot]) -> AsyncIterator[Outside]:
 
 def via(snapshot: Snapshot) -> Via:
     return Via(snapshot.config.proxy_url or None, snapshot.config.ca_file or None)
-
-
-def fetcher(web: Outside, programs: Programs, env: Mapping[str, str], snapshot: Callable[[], Snapshot]) -> Fetcher:
-    return Fetcher(web.open, programs, env.get("PATH", ""), lambda: via(snapshot()))
