@@ -29,6 +29,7 @@ OURS = {
     "messages.list": "read",
     "messages.retry": "write",
     "sessions.unsubscribe": "read",
+    "skills.remove": "admin",
     "tools.explain": "read",
     "sessions.context": "read",
     "tools.policy": "read",

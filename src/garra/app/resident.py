@@ -28,6 +28,7 @@ from garra.app import (
     noticed,
     page,
     recall,
+    skilled,
     strange,
     switches,
     trying,
@@ -218,6 +219,7 @@ class _Resident:
         self.stack.callback(noticed.watch(house, host, channels))
         self.stack.callback(engines.watch(house, channels))
         host.more[recall.WHERE] = house.recalls
+        skilled.serve(house, host)
 
     def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:
         """The listening sockets; none where the door would stand open."""

@@ -26,6 +26,7 @@ EVENTS: Final[Mapping[str, Scope]] = {
     "channels.pairing.requested": PAIRING,
     "channels.pairing.resolved": PAIRING,
     "config.changed": READ,
+    "skills.changed": READ,
     "cron": READ,
     "device.pair.requested": PAIRING,
     "device.pair.resolved": PAIRING,

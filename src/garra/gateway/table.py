@@ -62,6 +62,9 @@ METHODS: Final[Mapping[str, str]] = {
         "sessions.subscribe sessions.unsubscribe sessions.messages.subscribe sessions.messages.unsubscribe "
         "sessions.preview sessions.search sessions.get sessions.viewers.set sessions.observer.visibility"
     ),
+    "skills": (
+        "skills.status skills.bins skills.search skills.detail skills.install skills.update skills.remove"
+    ),
     "status": "status system.info",
     "stop": "work.stop work.resume work.state",
     "tools": "tools.catalog tools.effective tools.invoke commands.list",
