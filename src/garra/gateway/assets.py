@@ -22,6 +22,7 @@ from garra.gateway.http_io import missing
 from garra.gateway.origin import Approach
 
 INDEX: Final = "index.html"
+MANIFEST: Final = "manifest.json"
 FOR_GOOD: Final = "public, max-age=31536000, immutable"
 FOLDERS: Final = ("assets/", "fonts/")
 """Below these nothing but files is to be had: who asks for one that is gone is told so, not shown the page."""
@@ -53,7 +54,8 @@ class Assets:
 
     root: Path | None
     version: str
-    manifest: Manifest | None = None
+    _built: Manifest | None = None
+    _stamp: int = 0
 
     async def answer(self, request: Request, rest: str, base: str) -> Response:
         """What `rest`, the path without its first slash, is below the base path `base`, which has no last slash."""
@@ -62,7 +64,7 @@ class Assets:
             if inside is None:
                 return RedirectResponse(f"{base}/", 302) if rest in ("", base[1:]) else missing()
             rest = inside
-        built = await self._built()
+        built = await asyncio.to_thread(self._manifest)
         if built is None:
             return self.absent() if not named(rest) else missing()
         if rest in built.files and rest != INDEX:
@@ -78,13 +80,18 @@ class Assets:
         """A word for a gateway without the page."""
         return Response(page.html(self.version), status, dict(page.HEADERS), "text/html")
 
-    async def _built(self) -> Manifest | None:
-        if self.manifest is None and self.root is not None:
-            try:
-                self.manifest = msgspec.json.decode(await self._read("manifest.json"), type=Manifest)
-            except (OSError, msgspec.DecodeError):
-                return None
-        return self.manifest
+    def _manifest(self) -> Manifest | None:
+        """What there is now: an update may have put another build in its place. None where there is none. Blocks."""
+        if self.root is None:
+            return None
+        try:
+            stamp = (self.root / MANIFEST).stat().st_mtime_ns
+            if stamp != self._stamp:
+                self._built = msgspec.json.decode((self.root / MANIFEST).read_bytes(), type=Manifest)
+                self._stamp = stamp
+        except (OSError, msgspec.DecodeError):
+            self._built = None
+        return self._built
 
     async def _read(self, name: str) -> bytes:
         assert self.root is not None

@@ -69,7 +69,7 @@ export class Windowed implements ReactiveController {
     if (at < 0 || !this.scroller) return;
     this.atEnd = false;
     this.anchor = null;
-    this.scroller.scrollTop = this.sum(at) - 80;
+    this.scroller.scrollTop += this.sum(at) - this.above() - 80;
     this.host.requestUpdate();
     void this.host.updateComplete.then(() => this.row(id)?.scrollIntoView({ block: "center" }));
   }
@@ -119,13 +119,20 @@ export class Windowed implements ReactiveController {
       this.last = ids.length;
       return;
     }
-    const top = this.scroller?.scrollTop ?? 0;
+    const top = this.above();
     let at = 0;
     let y = 0;
     for (; at < ids.length && y + this.height(ids[at]!) < top - MARGIN; at += 1) y += this.height(ids[at]!);
     this.first = at;
     for (; at < ids.length && y < top + view + MARGIN; at += 1) y += this.height(ids[at]!);
     this.last = at;
+  }
+
+  /** How far the view has gone into the list: what stands before the list in the page does not count. */
+  private above(): number {
+    const spacer = this.host.querySelector('[data-space="above"]');
+    if (!this.scroller || !spacer) return this.scroller?.scrollTop ?? 0;
+    return this.scroller.getBoundingClientRect().top - spacer.getBoundingClientRect().top;
   }
 
   private seen(): { id: string; top: number } | null {

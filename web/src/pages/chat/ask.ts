@@ -5,6 +5,7 @@ import { Refused, type Dict } from "../../lib/wire";
 import { t, type Word } from "../../lib/words";
 import { toast } from "../../ui/say";
 import "../../ui/code";
+import "./ask.css";
 
 export interface Question {
   id: string;
@@ -63,10 +64,10 @@ function choice(of: Question, decision: string, at: number): TemplateResult {
   return html`<button class="btn ${look}" @click=${() => void answer(of, decision)}>${name}</button>`;
 }
 
-/** The card. */
-export function ask(of: Question): TemplateResult {
-  return html`<section class="ask" role="group" aria-label=${t("ask.label")} data-ask=${of.id}>
-    <h3>${of.title}</h3>${of.why.map((line) => html`<p>${line}</p>`)}
+/** The card. `about` says of which conversation, where that is not plain. */
+export function ask(of: Question, about: unknown = nothing): TemplateResult {
+  return html`<section class="ask" aria-label=${t("ask.label")} data-ask=${of.id}>
+    <h3>${of.title}</h3>${about}${of.why.map((line) => html`<p>${line}</p>`)}
     <garra-code .text=${of.command} .label=${t("ask.what")} wrap></garra-code>
     ${of.where ? html`<p class="small">${t("ask.where", { folder: of.where })}</p>` : nothing}
     <div class="go">${of.choices.map((decision, at) => choice(of, decision, at))}</div></section>`;

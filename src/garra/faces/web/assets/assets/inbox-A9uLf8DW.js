@@ -1,1 +1,0 @@
-import{g as e,o as t}from"./shell-CO5uV9NK.js";import{i as n}from"./index-CIBT_96I.js";var r=class extends t{render(){return e`${this.head(n(`page.inbox`))}`}};customElements.define(`page-inbox`,r);
