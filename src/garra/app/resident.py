@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
-import signal
 import socket
 import sys
 from contextlib import AsyncExitStack
@@ -36,6 +36,7 @@ from garra.app import (
 )
 from garra.app.channels import Channels
 from garra.app.house import Found, House, Options, new_id, opened
+from garra.app.stopping import Stop
 from garra.app.tidy import Tidy
 from garra.config import gate
 from garra.config.live import Live
@@ -62,7 +63,6 @@ from garra.io.env import Environment
 from garra.io.files import atomic
 from garra.io.files.root import Root
 from garra.io.log import Log
-from garra.io.process import respawn
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
@@ -73,6 +73,9 @@ log = logging.getLogger(__name__)
 
 DRAIN_S = 20.0
 """How long running work may take to end when the gateway is told to stop; a second signal cuts it short."""
+
+HANDED = "GARRA_HANDED_OVER"
+"""The variable by which the life before hands its sockets over; see `app.handover`."""
 
 WARM_S = 2.0
 """How long after the start the model's library is loaded: who connects at once is served first."""
@@ -92,15 +95,20 @@ class Overrides:
 def serve(paths: Paths, env: Environment, overrides: Overrides) -> int:
     """Run until SIGTERM or SIGINT; gives the exit code. Raises UserError when it cannot start."""
     heap.gather()
-    stop = _Stop()
+    stop = Stop()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         code = runner.run(_serve(stop, paths, env, overrides))
     if stop.anew:
-        respawn.again(env)
+        _handover().again(stop.leaving, env)
     return code
 
 
-async def _serve(stop: _Stop, paths: Paths, env: Environment, overrides: Overrides) -> int:
+def _handover() -> Any:
+    """Only where one life hands over to the next."""
+    return importlib.import_module("garra.app.handover")
+
+
+async def _serve(stop: Stop, paths: Paths, env: Environment, overrides: Overrides) -> int:
     async with AsyncExitStack() as stack:
         resident = _Resident(paths, env, overrides, stack, stop)
         await resident.start()
@@ -111,30 +119,6 @@ async def _serve(stop: _Stop, paths: Paths, env: Environment, overrides: Overrid
     return 0
 
 
-class _Stop:
-    """The signals that end the gateway. The first asks, the second insists; SIGUSR1 asks it to begin anew."""
-
-    def __init__(self) -> None:
-        self.anew = False
-        self.asked = asyncio.Event()
-        self.insisted = asyncio.Event()
-
-    def listen(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._heard)
-        loop.add_signal_handler(signal.SIGUSR1, self.again)
-
-    def again(self) -> None:
-        """End this process's work; what follows is the same program once more."""
-        self.anew = not self.asked.is_set() or self.anew
-        self.asked.set()
-
-    def _heard(self) -> None:
-        self.anew = False
-        (self.insisted if self.asked.is_set() else self.asked).set()
-
-
 @dataclass(slots=True)
 class _Resident:
     """One gateway process."""
@@ -143,16 +127,18 @@ class _Resident:
     env: Environment
     overrides: Overrides
     stack: AsyncExitStack
-    stop: _Stop
+    stop: Stop
     clock: SystemClock = field(default_factory=SystemClock)
     house: House | None = None
     gateway: Gateway | None = None
     server: port.Server | None = None
     channels: Channels | None = None
+    sockets: list[socket.socket] = field(default_factory=list)
+    began: int = 0
 
     async def start(self) -> None:
         """Every step in its order; one that fails leaves no port bound and nothing half started."""
-        began = self.clock.now_ms()
+        began = self.began = self.clock.now_ms()
         trace = port.Trace(self.clock)
         with trace.step("lock"):
             held = await asyncio.to_thread(self._lock, began)
@@ -199,13 +185,16 @@ class _Resident:
         with trace.step("ready"):
             greeting.greet(host, house, gateway, registry)
         self._announce(gateway, trace, sockets[0].getsockname(), spare)
-        self._behind(house, found)
+        self._behind(house, found, trace)
 
-    def _behind(self, house: House, found: Found) -> None:
+    def _behind(self, house: House, found: Found, trace: port.Trace) -> None:
         """What nobody waits for."""
         found.spawn(self._prepare(house), "model family")
         found.spawn(Tidy(house.runs, self.clock).run(), "memory given back")
         found.spawn(keeping.keep(house), "old conversations")
+        if self.env.get(HANDED):
+            steps = {step.name: step.ms for step in trace.steps}
+            found.spawn(asyncio.to_thread(_handover().arrived, self.paths, self.began, steps), "hand-off")
 
     def _watch(self, house: House, host: Host, channels: Channels) -> None:
         """What hears of things and passes them on, until the end."""
@@ -227,7 +216,8 @@ class _Resident:
         gate.check_funnel(config, gate.Gate(way_in.mode, way_in.token, way_in.password))
         door.check_secret(way_in, config)
         door.check_bind(way_in, hosts, number, self.paths.prefix)
-        sockets = port.bind(hosts, number)
+        handed = _handover().taken(self.env, hosts, number) if self.env.get(HANDED) else []
+        sockets = self.sockets = handed or port.bind(hosts, number)
         for listening in sockets:
             self.stack.callback(listening.close)
         return sockets
@@ -371,7 +361,7 @@ class _Resident:
                 "Set one for good with: garra config set gateway.auth.token TEXT\n"
             )
 
-    async def leave(self, stop: _Stop) -> None:
+    async def leave(self, stop: Stop) -> None:
         """Let running work end (a second signal cuts that short), say goodbye, stop listening."""
         assert self.house is not None
         assert self.gateway is not None
@@ -381,10 +371,16 @@ class _Resident:
         self.house.spawn(approvals.rest(self.house.approvals, self.house.runs), "approvals at rest")
         if self.channels is not None:
             self.channels.rest()
+        running = sum(run.state != "ended" for run in self.house.runs.every())
+        if stop.anew:
+            stop.leaving = _handover().leave(self.paths, self.sockets, stop.reason, began=self.began, running=running)
         over = asyncio.Event()
         self.house.spawn(self._drain(over), "drain")
         self.house.spawn(self._insist(stop, over), "insist")
         await over.wait()
+        if stop.leaving is not None:
+            stop.leaving.drained = self.clock.now_ms()
+            stop.leaving.left = sum(run.state != "ended" for run in self.house.runs.every())
         await self.house.runs.close()
         if self.channels is not None:
             await self.channels.close()
@@ -396,6 +392,6 @@ class _Resident:
         await self.house.runs.drain(DRAIN_S)
         over.set()
 
-    async def _insist(self, stop: _Stop, over: asyncio.Event) -> None:
+    async def _insist(self, stop: Stop, over: asyncio.Event) -> None:
         await stop.insisted.wait()
         over.set()

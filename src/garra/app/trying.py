@@ -24,7 +24,7 @@ from garra.sdk.channel import Address
 log = logging.getLogger(__name__)
 
 
-def serve(host: Host, channels: Channels, db: Database, begin: Callable[[], None]) -> Callable[[], None]:
+def serve(host: Host, channels: Channels, db: Database, begin: Callable[..., None]) -> Callable[[], None]:
     """Let agents propose changes, and a restart, which is to `begin`. The call ends it."""
 
     def tell(errand: Errand | None, text: str) -> None:

@@ -51,6 +51,7 @@ METHODS: Final[Mapping[str, str]] = {
     "pairing": "channels.pairing.list channels.pairing.approve channels.pairing.dismiss channels.pairing.revoke",
     "presence": "health system-presence connect",
     "questions": "question.request question.waitAnswer question.resolve question.get question.list",
+    "restart": "gateway.restart.preflight gateway.restart.request",
     "secrets": "secrets.reload secrets.resolve secrets.store.list secrets.store.set secrets.store.delete",
     "sessions": "sessions.list sessions.describe sessions.resolve",
     "sessions_change": "sessions.create sessions.patch sessions.reset sessions.delete sessions.fork",
@@ -62,9 +63,7 @@ METHODS: Final[Mapping[str, str]] = {
         "sessions.subscribe sessions.unsubscribe sessions.messages.subscribe sessions.messages.unsubscribe "
         "sessions.preview sessions.search sessions.get sessions.viewers.set sessions.observer.visibility"
     ),
-    "skills": (
-        "skills.status skills.bins skills.search skills.detail skills.install skills.update skills.remove"
-    ),
+    "skills": ("skills.status skills.bins skills.search skills.detail skills.install skills.update skills.remove"),
     "status": "status system.info",
     "stop": "work.stop work.resume work.state",
     "tools": "tools.catalog tools.effective tools.invoke commands.list",

@@ -23,10 +23,10 @@ REST_S: Final = 1.0
 
 @frozen
 class Restart:
-    """`begin` ends this process and begins the next."""
+    """`begin` ends this process and begins the next; it may be told why."""
 
     shelf: Shelf
-    begin: Callable[[], None]
+    begin: Callable[..., None]
 
 
 async def restart(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[str, Any]:
