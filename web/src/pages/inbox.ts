@@ -1,7 +1,7 @@
 /** Every message, from arrival to the confirmed reply: what needs a person first, then what goes on, then the past. */
 import { html, nothing, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import { styleMap } from "lit/directives/style-map.js";
+
 import "./inbox.css";
 import { Loaded } from "../app/loaded";
 import { Page } from "../app/page";
@@ -13,6 +13,7 @@ import { story, widths, type Story } from "../lib/track";
 import { Refused, type Dict } from "../lib/wire";
 import { t } from "../lib/words";
 import { empty } from "../ui/parts";
+import { styled } from "../ui/styled";
 import { Windowed } from "../ui/window";
 import { answer, ask, pending, type Question } from "./chat/ask";
 import { act, open, stop } from "./inbox/story";
@@ -208,7 +209,7 @@ class Inbox extends Page {
     const known = this.stories.get(mail.id)?.story;
     const pieces = known?.pieces.length ? known.pieces : [{ kind: mail.standing === "bad" ? "bad" as const : mail.standing === "unsure" ? "unsure" as const : "wait" as const, ms: 1 }];
     const wide = widths(pieces);
-    return html`<div class="track" aria-hidden="true">${pieces.map((piece, at) => html`<i class="seg ${piece.kind}" style=${styleMap({ flexGrow: String(wide[at]) })}></i>`)}</div>
+    return html`<div class="track" aria-hidden="true">${pieces.map((piece, at) => html`<i class="seg ${piece.kind}" ${styled({ flexGrow: String(wide[at]) })}></i>`)}</div>
       <div class="lbl"><span>${this.way(mail, known)}</span><span>${this.end(mail, known)}</span></div>`;
   }
 
