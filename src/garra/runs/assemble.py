@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field
 from datetime import tzinfo
 from pathlib import Path
@@ -17,7 +17,7 @@ from garra.core import thinking, toolsearch
 from garra.core.blots import NONE, Blots
 from garra.core.budget import FILE_CHARS, TOTAL_CHARS, Document
 from garra.core.ids import AgentId, RunId, SessionKey
-from garra.core.messages import Message, ToolCall, ToolResult
+from garra.core.messages import Message, ToolCall, ToolResult, User
 from garra.core.pruning import Report
 from garra.core.reply import Quiet
 from garra.core.skills import Listed
@@ -41,7 +41,7 @@ from garra.runs import bounds, execution, fences, ground, rights
 from garra.runs.asking import Asking, Said
 from garra.runs.candidates import candidates, profile
 from garra.runs.compaction import Transcript
-from garra.runs.drive import Fit, Setup
+from garra.runs.drive import Fit, Setup, same
 from garra.runs.engines import Engines
 from garra.runs.errand import Errand, errand_of
 from garra.runs.execution import For
@@ -52,6 +52,7 @@ from garra.runs.marks import Readings, Watch
 from garra.runs.news import News
 from garra.runs.purse import NO_PURSE, Purse
 from garra.runs.run import Run
+from garra.runs.skilled import Readers
 from garra.runs.view import Views, pruning
 from garra.runs.whose import requester, scope_of, whom_of
 from garra.sdk.family import Family
@@ -87,6 +88,7 @@ class Parts:
     fitting: Fitting | None = None
     engines: Engines | None = None
     begun: Held = field(default_factory=Held)
+    smaller: Callable[[User], Awaitable[User]] = same
 
 
 @record
@@ -123,9 +125,11 @@ class Assembler:
     _views: Views = field(default_factory=Views)
     _zones: dict[str, tzinfo] = field(default_factory=dict)
     _seats: dict[str, Root] = field(default_factory=dict)
+    _readers: Readers = field(init=False)
 
     def __post_init__(self) -> None:
         self._histories = Histories(self.parts.blots)
+        self._readers = Readers(self.parts.paths.state, self.parts.clock)
 
     def folder(self, agent_id: str) -> Path:
         """The workspace of an agent."""
@@ -310,12 +314,14 @@ class Assembler:
         folder, files = self._seat(place, whom)
         behalf = Behalf(agent_id, run_id, requester)
         settings = execution.settings(config, For(agent_id, origin, requester))
+        reader = self._readers.of(session_key, run_id)
+        settings = replace(settings, lent=reader.lent(settings.lent, lambda: parts.live.config, place.skills))
         return ToolContext(
             agent_id,
             session_key,
             run_id,
             origin,
-            Door(files, place.skills.folders, str(parts.paths.home)),
+            Door(files, place.skills.folders, str(parts.paths.home), reader),
             parts.supervisor.exec_for(
                 session_key, folder, origin, settings, behalf=behalf, fence=fences.of(config, parts.paths, whom)
             ),

@@ -80,3 +80,41 @@ def test_nothing_is_written_there(door: Door) -> None:
         door.remove("~/state/skills/plain/SKILL.md")
     with pytest.raises(ToolFailed):
         door.rename("notes.txt", "~/state/skills/plain/notes.txt")
+
+
+class Listening:
+    def __init__(self) -> None:
+        self.heard_of: list[str] = []
+        self.written: list[str] = []
+
+    def heard(self, folder: str) -> None:
+        self.heard_of.append(folder)
+
+    def wrote(self, path: str) -> None:
+        self.written.append(path)
+
+
+def test_who_listens_hears_of_skills_that_are_read_and_of_what_is_written(tmp_path: Path) -> None:
+    workspace, managed = tmp_path / "workspace", tmp_path / "skills"
+    for folder in (workspace / "skills" / "own", managed / "plain"):
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("x")
+    (workspace / "SKILL.md").write_text("none")
+    (managed / "plain" / "more.md").write_text("x")
+    skills = Skills(sources(workspace, managed))
+    skills.scan(WORLD)
+    by = Listening()
+    door = Door(Root(workspace), skills.folders, str(tmp_path), by)
+    door.read("~/skills/plain/more.md", 9)
+    door.read("SKILL.md", 9)
+    assert by.heard_of == []
+    door.read("~/skills/plain/SKILL.md", 9)
+    door.read_range("skills/own/SKILL.md", 0, 9)
+    assert by.heard_of == [str(managed / "plain"), str(workspace / "skills" / "own")]
+    door.write("a", b"")
+    door.rename("a", "b")
+    door.remove("b")
+    assert by.written == ["a", "b", "b"]
+    assert skills.at(str(managed / "plain")) is not None
+    assert skills.at("/none") is None
+    assert skills.names() == {"plain", "own"}

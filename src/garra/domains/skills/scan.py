@@ -89,6 +89,17 @@ class Skills:
         with self._lock:
             return tuple(str(Path(path).parent) for path in self._kept)
 
+    def at(self, folder: str) -> Skill | None:
+        """The skill in one of them."""
+        with self._lock:
+            kept = self._kept.get(f"{folder}/{FILE}")
+        return kept.skill if kept else None
+
+    def names(self) -> frozenset[str]:
+        """Those of all of them."""
+        with self._lock:
+            return frozenset(kept.skill.name for kept in self._kept.values())
+
     def _place(self, place: Source, before: dict[str, _Kept]) -> Iterator[Skill]:
         for file in _files(place, place.path, DEPTH, set()):
             if len(self._kept) >= COUNT:

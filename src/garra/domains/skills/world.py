@@ -38,8 +38,8 @@ def only(config: Config, agent_id: str) -> frozenset[str] | None:
 
 
 def _given(entry: Any) -> frozenset[str]:
-    names = {name for name, value in entry.env.items() if value.reveal()}
-    return frozenset(names | {""} if entry.api_key is not None and entry.api_key.reveal() else names)
+    names = {name for name, value in entry.env.items() if value}
+    return frozenset(names | {""} if entry.api_key else names)
 
 
 def _looked_up(values: Any, path: str) -> Any:
