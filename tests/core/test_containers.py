@@ -89,3 +89,13 @@ def test_containers() -> None:
     assert said(Container(apparmor_profile="unconfined"))
     assert said(Container(env={"A=B": "x"}))
     assert said(Container(env={"A": "x\ny"}))
+    assert "setupCommand" in said(Container(setup="x" * 20_001))
+    assert "setupCommand" in said(Container(setup="a\0b"))
+
+
+def test_a_digest_is_of_every_setting() -> None:
+    plain = Container()
+    assert plain.digest == Container(session="s", prepared="p").digest
+    others = [Container(image="x"), Container(setup="x"), Container(env={"a": "b"}), Container(scope="x")]
+    assert len({plain.digest, *(each.digest for each in others)}) == 5
+    assert Container(env={"a": "1", "b": "2"}).digest == Container(env={"b": "2", "a": "1"}).digest

@@ -11,7 +11,7 @@ from garra.config.live import Live
 from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.core.value import frozen
-from garra.domains.exec.boxes import probe_by
+from garra.domains.exec.boxes import chore_by, probe_by
 from garra.domains.models import catalog
 from garra.domains.models.children import Children
 from garra.domains.models.registry import Models
@@ -69,6 +69,7 @@ def ports(paths: Paths, env: Environment, spawn: Tasks, doors: Doors) -> dict[st
         "spawn": spawn,
         "clock": SystemClock(),
         "probe": probe_by(programs),
+        "chore": chore_by(programs),
         "compiled": compile_once,
         "engine": env,
         "children": Children(programs, env, str(paths.state)),

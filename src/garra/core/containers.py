@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from garra.core.patterns import later
 from garra.core.value import frozen
@@ -28,6 +29,8 @@ SECRETS = (
 """What lies in a home folder and lets its reader be somebody."""
 RESERVED = ("/", "/bin", "/etc", "/dev", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr")
 """Where nothing may be bound inside, or a folder of the machine would stand in for the system's own."""
+LONGEST = 20_000
+"""Characters of a setup script."""
 _NETWORK = later(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 _USER = later(r"[0-9]+(:[0-9]+)?\Z")
 _NAME = later(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -47,6 +50,9 @@ class Container:
     """How a container engine is asked to run a command; sizes as the engine writes them (`1g`).
 
     `network` is `none`, `bridge` or the name of a network of the engine's. `user` is `uid` or `uid:gid`; empty: ours.
+    `setup` is a script that is run once, for all the commands of a `scope` (`agent:<id>`, a session's key or `shared`).
+    `prepared` is the image that it made. `installation` tells the containers of this gateway from those of another one
+    on the same engine.
     """
 
     image: str = "openclaw-sandbox:bookworm-slim"
@@ -67,6 +73,22 @@ class Container:
     dns: tuple[str, ...] = ()
     extra_hosts: tuple[str, ...] = ()
     prefix: str = "garra-sbx-"
+    setup: str = ""
+    prepared: str = ""
+    scope: str = ""
+    session: str = ""
+    installation: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What its containers are made of and by, in sixteen letters: another one with any other setting."""
+        made = replace(self, session="", prepared="")
+        text = repr(sorted((name, _settled(getattr(made, name))) for name in made.__dataclass_fields__))
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _settled(value: object) -> object:
+    return sorted(value.items()) if isinstance(value, Mapping) else value
 
 
 @frozen
@@ -153,5 +175,7 @@ def faults(container: Container, ground: Ground) -> Iterator[str]:
         yield f"image: {container.image!r} is no image"
     if container.seccomp_profile == "unconfined" or container.apparmor_profile == "unconfined":
         yield "seccompProfile, apparmorProfile: unconfined is no profile"
+    if "\0" in container.setup or len(container.setup) > LONGEST:
+        yield f"setupCommand: a script of at most {LONGEST:,} characters"
     if odd := [name for name, value in container.env.items() if not _NAME.match(name) or set(value) & {"\n", "\0"}]:
         yield f"env: {', '.join(odd)}: a name of letters and digits, a value of one line"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +40,23 @@ def of(config: Config, paths: Paths, whom: Whom) -> Fence:
     if not (common.docker.binds or own.docker.binds or backend in ENGINES):
         return made
     shared = _sharing(common, own) == "shared"
-    return _contained(made, common.docker, Docker() if shared else own.docker, _ground(config, paths, whom))
+    found = _contained(made, common.docker, Docker() if shared else own.docker, _ground(config, paths, whom))
+    if found.container is None:
+        return found
+    whose = replace(found.container, scope=_scope(common, own, whom), session=whom.session_key)
+    return replace(found, container=replace(whose, installation=installation(paths)))
+
+
+def installation(paths: Paths) -> str:
+    """What tells the containers of this gateway from those of another one on the same engine."""
+    return hashlib.sha256(str(paths.state).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def backends(config: Config) -> tuple[str, ...]:
+    """The container engines that any agent's commands are to run in."""
+    agents = (agent.sandbox.backend for agent in config.agents.list)
+    named = {config.agents.defaults.sandbox.backend, *agents}
+    return tuple(each for each in ENGINES if each in named)
 
 
 def read_only(config: Config, whom: Whom) -> bool:
@@ -80,6 +98,12 @@ def _sharing(common: Sandbox, own: Sandbox) -> Sharing:
     return own.scope or common.scope or "agent"
 
 
+def _scope(common: Sandbox, own: Sandbox, whom: Whom) -> str:
+    """For whom a container's setup is done once, as the original calls it."""
+    sharing = _sharing(common, own)
+    return "shared" if sharing == "shared" else whom.session_key if sharing == "session" else f"agent:{whom.agent_id}"
+
+
 def _ways(common: Egress, own: Egress) -> Ways:
     texts = own.allow if own.allow is not None else common.allow or ()
     listed = tuple(found for text in texts if (found := way(text)) is not None)
@@ -101,7 +125,7 @@ NAMES: Mapping[str, str] = {
     "read_only_root": "read_only_root", "tmpfs": "tmpfs", "cap_drop": "cap_drop", "env": "env",
     "pids_limit": "pids_limit", "memory": "memory", "memory_swap": "memory_swap", "cpus": "cpus", "gpus": "gpus",
     "seccomp_profile": "seccomp_profile", "apparmor_profile": "apparmor_profile", "dns": "dns",
-    "extra_hosts": "extra_hosts",
+    "extra_hosts": "extra_hosts", "setup_command": "setup",
 }  # fmt: skip
 """The keys of the file, and what they are in a `Container`."""
 

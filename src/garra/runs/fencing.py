@@ -7,8 +7,10 @@ from typing import Any
 
 from garra.config.paths import Paths
 from garra.config.sections import Config
+from garra.core.containers import Container
 from garra.core.errors import NotFound
 from garra.core.keys import agent_of, canonical, is_main
+from garra.domains.exec.fenced import faults
 from garra.runs import fences
 from garra.runs.fences import Whom
 
@@ -43,7 +45,8 @@ def told(config: Config, paths: Paths, session: str = "", agent: str = "") -> di
                 "ask": "on-miss" if fence.ways.asks else "off",
             },
             "binds": [f"{bind.source}:{bind.target}{'' if bind.writable else ':ro'}" for bind in fence.binds],
-            "fault": fence.fault or None,
+            "container": _container(fence.container),
+            "fault": fence.fault or next(faults(fence), None),
         },
         "host": config.tools.exec.host,
         "elevated": {"enabled": elevated.enabled, "channels": sorted(elevated.allow_from)},
@@ -54,6 +57,25 @@ def told(config: Config, paths: Paths, session: str = "", agent: str = "") -> di
             "tools.exec.host",
             "tools.elevated.enabled",
         ],
+    }
+
+
+def _container(made: Container | None) -> dict[str, Any] | None:
+    if made is None:
+        return None
+    return {
+        "image": made.image,
+        "network": made.network,
+        "user": made.user or None,
+        "readOnlyRoot": made.read_only_root,
+        "capDrop": list(made.cap_drop or ("ALL",)),
+        "pidsLimit": made.pids_limit,
+        "memory": made.memory or None,
+        "cpus": made.cpus or None,
+        "env": sorted(made.env),
+        "setupCommand": bool(made.setup),
+        "scope": made.scope,
+        "configHash": made.digest,
     }
 
 
@@ -71,6 +93,9 @@ def rows(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "may reach", f"{out}{'; a person is asked about others' if egress['ask'] == 'on-miss' else ''}"
     if box["binds"]:
         yield "also sees", ", ".join(box["binds"])
+    if made := box["container"]:
+        setup = ", after docker.setupCommand" if made["setupCommand"] else ""
+        yield "container", f"{made['image']}, network {made['network']}{setup}, for {made['scope']}"
     if box["fault"]:
         yield "nothing runs", box["fault"]
     elevated = told["elevated"]

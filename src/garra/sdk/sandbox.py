@@ -97,6 +97,10 @@ Probe = Callable[[Sequence[str]], Awaitable[Probed]]
 """Runs an argv to its end with a bare environment, at most five seconds, and gives back what it said."""
 
 
+Chore = Callable[[Sequence[str], float], Awaitable[Probed]]
+"""The same for what may take longer: at most so many seconds."""
+
+
 class Sandbox(Protocol):
     """One way to shut a command in. It is made with the keyword argument `probe` (a `Probe`).
 
@@ -128,3 +132,12 @@ class Named(Protocol):
     """A sandbox that is used only where `sandbox.backend` names it."""
 
     named: bool
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A sandbox that has something to do before its first command: `prepare` is awaited before each `wrap`."""
+
+    async def prepare(self, plan: Plan) -> Plan:
+        """The plan as it can be wrapped now. Raises ToolFailed with why nothing runs."""
+        ...

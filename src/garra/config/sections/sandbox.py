@@ -13,6 +13,15 @@ def _text(value: Any) -> Any:
 Amount = Annotated[str, BeforeValidator(_text)]
 
 
+def _script(value: Any) -> Any:
+    """Several commands are lines of one script, as long as each succeeds."""
+    lines = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    return " &&\n".join(value) if lines else value
+
+
+Script = Annotated[str, BeforeValidator(_script)]
+
+
 class Docker(OpenSection):
     """How Docker or Podman makes a command's container. Unset keys of an agent are those of the defaults."""
 
@@ -34,6 +43,7 @@ class Docker(OpenSection):
     apparmor_profile: str | None = None
     dns: tuple[str, ...] | None = None
     extra_hosts: tuple[str, ...] | None = None
+    setup_command: Script | None = None
     binds: tuple[str, ...] = ()
     dangerously_allow_external_bind_sources: bool | None = None
     dangerously_allow_reserved_container_targets: bool | None = None

@@ -9,7 +9,7 @@ from garra.core.errors import Unavailable
 from garra.core.value import frozen
 from garra.io.process.door import Programs, Start
 from garra.sdk.ports import Clock
-from garra.sdk.sandbox import Named, Probe, Probed, Sandbox
+from garra.sdk.sandbox import Chore, Named, Probe, Probed, Sandbox
 
 PROBE_S, DOUBT_S = 5.0, 30.0
 
@@ -80,3 +80,16 @@ def probe_by(programs: Programs) -> Probe:
         return Probed(finished.code, finished.output.decode(errors="replace"))
 
     return probe
+
+
+def chore_by(programs: Programs) -> Chore:
+    """The same for what may take longer."""
+
+    async def chore(argv: Sequence[str], timeout_s: float) -> Probed:
+        try:
+            finished = await programs.run(Start(tuple(argv), "/"), timeout_s=timeout_s, limit=1 << 20)
+        except Unavailable as error:
+            return Probed(None, error.message)
+        return Probed(finished.code, finished.output.decode(errors="replace"))
+
+    return chore

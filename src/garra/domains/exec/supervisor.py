@@ -31,7 +31,7 @@ from garra.domains.exec.records import Records
 from garra.io.process.child import Child
 from garra.io.process.door import Programs, Start
 from garra.sdk.ports import Asker, Clock, Hit, Launch, Ran, Spawn
-from garra.sdk.sandbox import Plan, Sandbox, Wrapped
+from garra.sdk.sandbox import Plan, Prepares, Sandbox, Wrapped
 from garra.sdk.tool import Origin
 
 KEPT, KEPT_S = 50, 1_800.0
@@ -256,6 +256,8 @@ class Commands:
             return await self._start(plan, None, background=launch.background, same=same), After()
         name = self.supervisor.new_id(self.session_key)
         plan = await asyncio.to_thread(fenced.fenced, plan, self.fence, name)
+        if isinstance(sandbox, Prepares):
+            plan = await sandbox.prepare(plan)
         behalf, marked = self.behalf, bool(self.settings.guarded)
         asked = Asked(behalf.agent_id, self.session_key, behalf.run_id, behalf.requester, launch.command, marked=marked)
         way = fenced.passage(self.supervisor.egress, self.fence, sandbox, asked)

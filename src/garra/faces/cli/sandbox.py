@@ -1,12 +1,13 @@
-"""`garra sandbox`: how an agent's commands are shut in, in words; and the sandboxes that stand: none ever does.
+"""`garra sandbox`: how an agent's commands are shut in, in words; and its containers, where an engine is set.
 
-A sandbox is made for one command and ends with it, so there is nothing to list or to make anew: both say so, for
-programs that ask.
+A sandbox is made for one command and ends with it, so that those that stand are those of commands that run. Ending them
+ends these commands; it also forgets what `docker.setupCommand` made, which the next command makes anew.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,16 +46,51 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(here: Place, asked: argparse.Namespace) -> int:
-    output.say_json({"containers": [], "browsers": []}) if asked.json else output.say(GONE)
+    load, containers = importlib.import_module("garra.config.load"), importlib.import_module("garra.app.containers")
+    config = load.load(here.paths, here.env).config
+    found: list[dict[str, Any]] = []
+    if not asked.browser:
+        found = asyncio.run(containers.listed(containers.Asking(config, here.paths, here.env)))
+    if asked.json:
+        output.say_json({"containers": found, "browsers": []})
+        return 0
+    if not found:
+        output.say(GONE)
+        return 0
+    output.say(
+        output.table([_told(row) for row in found], ("container", "engine", "state", "for", "image", "settings"))
+    )
     return 0
+
+
+def _told(row: Mapping[str, Any]) -> tuple[str, ...]:
+    state = "runs" if row["running"] else "has ended"
+    settings = "as they are now" if row["configMatch"] else "older ones: garra sandbox recreate"
+    told = (row["containerName"], row["backendId"], state, row["sessionKey"], row["image"], settings)
+    return tuple(output.harmless(each) for each in told)
 
 
 def _recreate(here: Place, asked: argparse.Namespace) -> int:
     if sum(map(bool, (asked.all, asked.session, asked.agent))) != 1:
         raise UserError("say which: one of --all, --session KEY, --agent ID")
-    words = f"{GONE} New settings hold from the next command on."
-    output.say_json({"removed": [], "failed": []}) if asked.json else output.say(words)
-    return 0
+    load, containers = importlib.import_module("garra.config.load"), importlib.import_module("garra.app.containers")
+    config = load.load(here.paths, here.env).config
+    by = "all" if asked.all else "session" if asked.session else "agent"
+    gone: list[str] = []
+    failed: list[str] = []
+    if not asked.browser:
+        wanted = containers.Wanted(by, asked.session or asked.agent)
+        gone, failed = asyncio.run(containers.removed(containers.Asking(config, here.paths, here.env), wanted))
+    if asked.json:
+        output.say_json({"removed": gone, "failed": failed})
+        return int(bool(failed))
+    for name in gone:
+        output.say(f"removed {output.harmless(name)}")
+    for name in failed:
+        output.note(f"not removed: {output.harmless(name)}")
+    words = "" if gone or failed else f"{GONE} "
+    output.say(f"{words}New settings hold from the next command on.")
+    return int(bool(failed))
 
 
 def _explain(here: Place, asked: argparse.Namespace) -> int:
