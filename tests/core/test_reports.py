@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from garra.core.lineage import Child, Home
-from garra.core.messages import Assistant, Message, Text, ToolCall, ToolResult, User
-from garra.core.reports import REPORT, Stand, duration, fill, find, standing, stats, told
+from garra.core.lineage import Child, Home, Left
+from garra.core.messages import Assistant, Image, Message, Text, ToolCall, ToolResult, User
+from garra.core.reports import REPORT, Made, Stand, duration, fill, find, made, standing, stats, told
 
 HOME = Home("agent:main:main", "r0", "main")
 CHILD = Child("r1", "agent:main:subagent:u1", "main", "look around", HOME, "t1", 1_000)
@@ -98,3 +98,51 @@ def test_which_is_meant() -> None:
     assert find(both, "9") == (None, "there is no sub-agent 9; they are numbered 1 to 2")
     assert find([one], "9")[1].endswith("9; there is only one")
     assert find([], "9")[1].endswith("9; none was made in this conversation")
+
+
+# ---- what it leaves
+
+
+HANDLE = "media://tools/0123456789abcdef"
+
+
+def _answered(text: str, name: str = "browser", *parts: Image, **more: object) -> ToolResult:
+    return ToolResult("c1", name, (Text(text), *parts), 1, **more)  # type: ignore[arg-type]
+
+
+def _sends(files: object, call_id: str = "m1", name: str = "message") -> Assistant:
+    return Assistant((ToolCall(call_id, name, {"files": files}),), 1, stop="toolUse")
+
+
+def test_what_a_sub_agent_leaves_is_found_in_its_transcript() -> None:
+    picture = Image("image/png", "AAAA")
+    messages: list[Message] = [
+        User((Text(f"see {HANDLE} and media://in/short"),), 1),
+        _sends(["out/plan.pdf", HANDLE, 7, "https://x/y"]),
+        _sends(["secret.txt"], "m2"),
+        ToolResult("m2", "message", (Text("refused"),), 1, is_error=True),
+        _sends("no list"),
+        _sends(["other.txt"], "m3", "exec"),
+        _answered("shot media://tools/1123456789abcdef", "browser", picture),
+        _answered("drawn", "mcp_draw", picture),
+        _answered("seen", "view_image", Image("image/png", "BBBB")),
+    ]
+    report = "Done.\nMEDIA: `chart.png`\nMEDIA:https://x/y\n  MEDIA:  a b.pdf  \nno MEDIA: here"
+    found = made(messages, report)
+    assert found.places == (HANDLE, "out/plan.pdf", "media://tools/1123456789abcdef", "chart.png", "a b.pdf")
+    assert found.pictures == (picture,)
+    assert made([], "words") == Made()
+
+
+def test_so_many_and_no_more() -> None:
+    found = made([_sends([f"f{number}" for number in range(50)])], "")
+    assert (len(found.places), found.places[-1]) == (20, "f49")
+
+
+def test_its_parent_is_told_of_files_behind_the_report() -> None:
+    files = (Left("plan].pdf", HANDLE, "application/pdf"), Left("x\ny", "media://tools/2123456789abcdef"))
+    words = told(replace(DONE, report="Done.", files=files))["report"]
+    assert words.endswith(
+        f"\n[It leaves you a file: {HANDLE} (plan).pdf, application/pdf)]"
+        "\n[It leaves you a file: media://tools/2123456789abcdef (x y)]"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import secrets
 from collections.abc import Callable, Sequence
@@ -21,6 +22,8 @@ from garra.config.sections import Config
 from garra.core import redact
 from garra.core.errors import GarraError
 from garra.core.ids import SessionKey
+from garra.core.lineage import Child, Left
+from garra.core.reports import Made
 from garra.core.value import frozen
 from garra.domains.access.allowlist import Accounts
 from garra.domains.access.pairing import Pairing
@@ -137,9 +140,18 @@ class Channels:
         book = Book(db, clock)
         self.webchat = WebChat(WebPorts(book, house.runs, house.sessions, clock, spawn, log.warning))
         house.subagents.post = Post(self.inbox, self.webchat, self._ports).give
+        house.subagents.share = self._share
         self._turn = asyncio.Lock()
         self._arrivals = Arrivals(clock, spawn, self._follow)
         self._blots: tuple[Any, Callable[[str], str]] = (None, str)
+
+    async def _share(self, child: Child, made: Made) -> tuple[Left, ...]:
+        """As `runs.subagents.Share`, loaded with the first that leaves something."""
+        leaving = await asyncio.to_thread(importlib.import_module, "garra.app.leaving")
+        found: tuple[Left, ...] = await leaving.Leaving(self._house.assembler, self._media, self.handles).share(
+            child, made
+        )
+        return found
 
     async def start(self) -> None:
         """Go on with what an earlier process left, then let the links run."""

@@ -63,6 +63,18 @@ class Home:
 
 
 @frozen
+class Left:
+    """A file that a sub-agent leaves its parent: `where` is the name by which the parent's tools find it, `source` what
+    the child called it.
+    """
+
+    name: str
+    where: str
+    mime: str = ""
+    source: str = ""
+
+
+@frozen
 class Child:
     """One sub-agent. `run_id` is of its first run, `key` its session. `tools` are those its parent really had. `ticket`
     names its report, which nobody outside can know. `report` is its last answer, `fault` one line on what went wrong.
@@ -97,6 +109,7 @@ class Child:
     tries: int = 0
     given: tuple[Mark, ...] = ()
     marks: tuple[Mark, ...] = ()
+    files: tuple[Left, ...] = ()
 
     @property
     def name(self) -> str:
@@ -145,6 +158,7 @@ class Ended:
     tokens_out: int = 0
     cost: float = 0.0
     marks: tuple[Mark, ...] = ()
+    files: tuple[Left, ...] = ()
 
 
 @frozen
@@ -210,6 +224,7 @@ def _ended(child: Child, event: Ended) -> Step:
         tokens_out=child.tokens_out + event.tokens_out,
         cost=child.cost + event.cost,
         marks=tuple(dict.fromkeys((*child.marks, *event.marks))),
+        files=tuple(dict.fromkeys((*child.files, *event.files))),
     )
     if event.outcome == "ok" and event.open:
         return replace(child, state="waiting"), ()

@@ -1,4 +1,4 @@
-"""What a parent is told of a sub-agent, how far a run of one has come, and which one somebody means."""
+"""What a parent is told of a sub-agent, what it leaves it, how far a run of one has come, which one somebody means."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 from garra.core import outside, reply
 from garra.core.clip import clip
-from garra.core.lineage import LABEL, Child
-from garra.core.messages import Assistant, Message, ToolResult, User
+from garra.core.lineage import LABEL, Child, Left
+from garra.core.messages import Assistant, Image, Message, ToolResult, User, joined
 from garra.core.patterns import later
 from garra.core.taint import Mark
 from garra.core.value import frozen
@@ -65,13 +65,66 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 def told(child: Child) -> dict[str, str]:
     """What the words for its parent are filled with: `name`, `status`, `stats`, and `report` as data, set apart."""
     text, _ = clip(child.report or "(It gave no report.)", REPORT, f"the rest is in the session {child.key}")
+    left = "".join(f"\n[It leaves you a file: {each.where} ({_about(each)})]" for each in child.files)
     return {
         "name": outside.name(child.name, LABEL).replace('"', "'"),
         "status": _STATUS[child.outcome].format(child.fault or "no reason is known"),
-        "report": outside.wrap(text, Mark("agent", child.key)),
+        "report": outside.wrap(text, Mark("agent", child.key)) + left,
         "stats": stats(child),
     }
 
+
+def _about(file: Left) -> str:
+    said = outside.name(file.name, LABEL).translate(_NO_BRACKETS)
+    return f"{said}, {outside.name(file.mime, LABEL).translate(_NO_BRACKETS)}" if file.mime else said
+
+
+_NO_BRACKETS: Final = str.maketrans("[]", "()")
+
+
+@frozen
+class Made:
+    """What a run made or was given and its parent may want: `places` are names of files (`media://…`) and paths in its
+    folder, `pictures` those that no name leads to.
+    """
+
+    places: tuple[str, ...] = ()
+    pictures: tuple[Image, ...] = ()
+
+
+def made(messages: Sequence[Message], report: str) -> Made:
+    """What a transcript shows of it: names of files in what tools and its own children answered, files that it sent,
+    `MEDIA:` lines of its report, pictures that tools made.
+    """
+    places: dict[str, None] = {}
+    pictures: list[Image] = []
+    failed = {message.call_id for message in messages if isinstance(message, ToolResult) and message.is_error}
+    for message in messages:
+        if isinstance(message, Assistant):
+            places |= dict.fromkeys(_sent(message, failed))
+            continue
+        found = _HANDLE.findall(joined(message.content))
+        places |= dict.fromkeys(found)
+        if isinstance(message, ToolResult) and message.name not in _LOOKING and not found:
+            pictures += [part for part in message.content if isinstance(part, Image)]
+    places |= dict.fromkeys(place.strip("`\"' ") for place in _MEDIA.findall(report))
+    named = [place for place in places if place and "://" not in place.removeprefix("media://")]
+    return Made(tuple(named[-FILES:]), tuple(pictures[-PICTURES:]))
+
+
+def _sent(message: Assistant, failed: set[str]) -> list[str]:
+    """The files of its messages that were not refused."""
+    calls = [call for call in message.calls if call.name == "message" and call.id not in failed]
+    given = [call.arguments.get("files") for call in calls]
+    return [place for files in given if isinstance(files, list) for place in files if isinstance(place, str)]
+
+
+_HANDLE = later(r"media://[a-z]{1,20}/[0-9a-f]{16}\b")
+_MEDIA = later(r"(?m)^[ \t]*MEDIA:[ \t]*(\S.{0,500}?)[ \t]*$")
+_LOOKING: Final = frozenset(("view_image", "image", "read", "pdf"))
+"""Tools that show what is there already."""
+FILES: Final = 20
+PICTURES: Final = 4
 
 _STATUS: Final[Mapping[str, str]] = {
     "ok": "done, and its report is to be checked by you",

@@ -19,7 +19,7 @@ from garra.core.errors import GarraError, NotFound
 from garra.core.events import MessageEnded, RunEnded, RunEvent
 from garra.core.ids import RunId, SessionKey
 from garra.core.keys import parse
-from garra.core.lineage import Child, Effect
+from garra.core.lineage import Child, Effect, Left
 from garra.core.messages import Assistant
 from garra.core.taint import Mark
 from garra.core.value import frozen
@@ -39,6 +39,9 @@ Post = Callable[[Child, Turn], Awaitable[None]]
 given. Raises Unavailable to be asked again.
 """
 
+Share = Callable[[Child, reports.Made], Awaitable[tuple[Left, ...]]]
+"""Makes files of a child known to its parent's tools; those that it has by `Child.files` already are not made again."""
+
 
 @frozen
 class Bound:
@@ -55,7 +58,7 @@ class Bound:
     folder: Callable[[str], str]
 
 
-__all__ = ["Bound", "Ports", "Post", "Subagents"]
+__all__ = ["Bound", "Ports", "Post", "Share", "Subagents"]
 
 
 class Subagents:
@@ -64,6 +67,7 @@ class Subagents:
     def __init__(self, ports: Ports) -> None:
         self.ports = ports
         self.post: Post | None = None
+        self.share: Share | None = None
         self._bound: Bound | None = None
         self._children: dict[str, Child] = {}
         self._telling: dict[RunId, str] = {}
@@ -256,12 +260,25 @@ class Subagents:
         self.ports.spawn(self._ended(child.key, happened), f"sub-agent {child.run_id}")
 
     async def _ended(self, key: str, ended: lineage.Ended) -> None:
-        """What it read from outside goes on to whoever reads its report; then it is counted who of its own is open."""
+        """What it read from outside and what it made go on to whoever reads its report; then its open ones are counted."""
         try:
             marks = await self.marks(key)
+            files = await self._left(key, ended.reply)
         finally:
             self._ending[key] -= 1
-        self.apply(key, replace(ended, marks=marks, open=len(self.waiting(key))))
+        self.apply(key, replace(ended, marks=marks, files=files, open=len(self.waiting(key))))
+
+    async def _left(self, key: str, reply: str) -> tuple[Left, ...]:
+        """The files that its parent gets; where they cannot be had, its report is told without them."""
+        child = self._children.get(key)
+        if self.share is None or child is None:
+            return ()
+        try:
+            found = reports.made((await self.ports.sessions.transcript(key)).messages(), reply)
+            return await self.share(child, found) if found != reports.Made() else ()
+        except GarraError as error:
+            log.warning("the files of sub-agent %s: %s", child.run_id, error.message)
+            return ()
 
     async def marks(self, key: str) -> tuple[Mark, ...]:
         """Where the text from outside came from that a session has read."""

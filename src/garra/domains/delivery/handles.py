@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 from garra.core.errors import GarraError, NotFound, ToolFailed
+from garra.core.lineage import Left
 from garra.core.value import frozen
 from garra.domains.delivery.media import Kept, MediaRoot
 from garra.io.store.shelf import Shelf
@@ -43,6 +44,15 @@ class Handles:
         row = {"sessions": list(sessions), "path": kept.path, "name": kept.name, "mime": kept.mime}
         await self._shelf.set(handle, row)
         return handle
+
+    async def share(self, handle: str, session: str, other: str) -> Left:
+        """Let a name of `session` lead to its file in `other` too. Raises ToolFailed for one that is none of it."""
+        row = await self._shelf.get(handle)
+        if row is None or session not in row["sessions"]:
+            raise ToolFailed(f"there is no file {handle[:100]} in this conversation")
+        if other not in row["sessions"]:
+            await self._shelf.set(handle, {**row, "sessions": [*row["sessions"], other]})
+        return Left(row["name"], handle, row["mime"], handle)
 
     async def read(self, session: str, handle: str, limit: int) -> Held:
         """At most `limit` bytes. Raises ToolFailed for a name that is not one of this conversation's, and for what is
