@@ -260,7 +260,7 @@ class Subagents:
         self.ports.spawn(self._ended(child.key, happened), f"sub-agent {child.run_id}")
 
     async def _ended(self, key: str, ended: lineage.Ended) -> None:
-        """What it read from outside and what it made go on to whoever reads its report; then its open ones are counted."""
+        """What it read from outside and what it made go on to whoever reads its report; then it is settled."""
         try:
             marks = await self.marks(key)
             files = await self._left(key, ended.reply)
