@@ -58,9 +58,30 @@ def _origin() -> re.Pattern[str]:
     return re.compile(r"<!-- from a conversation(?: with (?P<owner>\S+))?(?: that read (?P<read>.+))? -->\s*$")
 
 
+@cache
+def _source() -> re.Pattern[str]:
+    """What ends a line that was taken from elsewhere: where it stood, whose words it is, and what had been read."""
+    return re.compile(
+        r"<!-- from (?P<path>\S+#L\d+(?:-L\d+)?)(?: with (?P<owner>\S+))?(?: that read (?P<read>.+?))? -->\s*$"
+    )
+
+
+def origin_of(line: str) -> tuple[str, str] | None:
+    """(owner, what was read) of a note on where the words below come from; None for any other line."""
+    found = _origin().match(line)
+    return None if found is None else (found["owner"] or "", found["read"] or "")
+
+
+def source_of(line: str) -> tuple[str, str, str] | None:
+    """(place, owner, what was read) of a line that tells at its end where it was taken from; None for any other."""
+    found = _source().search(line) if line.rstrip().endswith("-->") else None
+    return None if found is None else (found["path"], found["owner"] or "", found["read"] or "")
+
+
 def markdown(text: str, path: str, *, size: int = SIZE, overlap: int = OVERLAP) -> tuple[Chunk, ...]:
     """The pieces of a file. A heading, or a note on where words come from, begins a new one; long ones overlap. Such a
-    note holds for all that follows up to the next: what a conversation left may have headings of its own.
+    note holds for all that follows up to the next: what a conversation left may have headings of its own. A line that
+    tells at its end that it is another's, or came from outside, is a piece for itself.
     """
     found: list[Chunk] = []
     owner: str | None = None
@@ -70,8 +91,11 @@ def markdown(text: str, path: str, *, size: int = SIZE, overlap: int = OVERLAP) 
         if noted is not None:
             owner = noted["owner"]
             marks = (Mark("memory", path),) if noted["read"] else ()
+        own, read = owner, marks
+        if (taken := _foreign(section[0][1])) is not None:
+            own, read = taken[1] or None, (Mark("memory", path),) if taken[2] else ()
         found.extend(
-            Chunk(piece[0][0], piece[-1][0], said, owner, 0, marks)
+            Chunk(piece[0][0], piece[-1][0], said, own, 0, read)
             for piece in _pieces(section, size, overlap)
             if (said := "\n".join(line for _, line in piece).strip()) and not _origin().fullmatch(said)
         )
@@ -81,12 +105,22 @@ def markdown(text: str, path: str, *, size: int = SIZE, overlap: int = OVERLAP) 
 Lines = list[tuple[int, str]]
 
 
+def _foreign(line: str) -> tuple[str, str, str] | None:
+    """What a line tells of itself that is not the owner's own."""
+    found = source_of(line)
+    return found if found is not None and (found[1] or found[2]) else None
+
+
 def _sections(text: str) -> Iterator[Lines]:
     here: Lines = []
     for number, line in enumerate(text.splitlines(), 1):
-        if here and (_heading().match(line) or _origin().match(line)):
+        alone = _foreign(line) is not None
+        if here and (alone or _heading().match(line) or _origin().match(line)):
             yield here
             here = []
+        if alone:
+            yield [(number, line)]
+            continue
         here.extend((number, line[at : at + LINE]) for at in range(0, max(1, len(line)), LINE))
     if here:
         yield here
