@@ -55,11 +55,14 @@ class Rig:
             prompts=(user("hi"),),
             tools=self.tools.tools,
             store=self.store,
-            steering=lambda: self._drain(self.steering),
+            steering=self._steered,
             follow_up=lambda: self._drain(self.waiting),
             steered=lambda: bool(self.steering),
             cancel=self.cancel,
         )
+
+    async def _steered(self) -> list[User]:
+        return self._drain(self.steering)
 
     @staticmethod
     def _drain(queue: list[User]) -> list[User]:

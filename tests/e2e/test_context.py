@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
+import zlib
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from garra.core import weights
+from garra.core.pictures import read
 from garra.testing.model_server import Fail, Seen
 from tests.e2e.resident import Client, Resident, strict_model, words
 
@@ -249,6 +254,33 @@ async def test_a_picture_that_is_refused_is_not_sent_again(tmp_path: Path) -> No
         pictures = [seen.raw.count(PICTURE.encode()) for seen in model.requests]
         assert pictures == [1, 0, 0, 0]
         assert all(b"[image omitted" in seen.raw for seen in model.requests[1:])
+
+
+@pytest.mark.skipif(find_spec("PIL") is None, reason="Pillow is not installed")
+async def test_a_picture_that_is_too_large_is_made_smaller_before_it_is_kept(tmp_path: Path) -> None:
+    picture = {"mimeType": "image/png", "fileName": "a.png", "content": base64.b64encode(png(5_000, 2_500)).decode()}
+    async with strict_model() as model:
+        program = Resident(tmp_path, model.url, settings())
+        program.config["models"]["providers"]["fake"]["models"][0] |= {"input": ["text", "image"]}
+        program.write()
+        await program.start()
+        async with program.client() as client:
+            assert words(await client.say("look at this", attachments=[picture])).startswith("pong")
+        assert await program.stop() == 0
+        sent = model.requests[0].body["messages"][-1]["content"][-1]["image_url"]["url"]
+        found = read(base64.b64decode(sent.partition(",")[2]))
+        assert (found.width, found.height) == (1_200, 600)
+
+
+def png(width: int, height: int) -> bytes:
+    """All white."""
+    rows = zlib.compress((b"\0" + b"\xff" * ((width + 7) // 8)) * height)
+    head = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    chunks = ((b"IHDR", head), (b"IDAT", rows), (b"IEND", b""))
+    made = (
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(made)
 
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

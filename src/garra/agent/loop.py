@@ -60,6 +60,10 @@ def _none() -> Sequence[User]:
     return ()
 
 
+async def _nobody() -> Sequence[User]:
+    return ()
+
+
 @frozen
 class Loop:
     """Everything one run of the loop needs.
@@ -83,7 +87,7 @@ class Loop:
     tools: Tools = field(default_factory=Tools)
     store: Callable[[Message], Awaitable[None]] = _forget
     transform: Callable[[Messages], Awaitable[Messages]] = _same
-    steering: Callable[[], Sequence[User]] = _none
+    steering: Callable[[], Awaitable[Sequence[User]]] = _nobody
     follow_up: Callable[[], Sequence[User]] = _none
     steered: Callable[[], bool] = lambda: False
     rests: Callable[[], bool] = lambda: False
@@ -134,12 +138,12 @@ class _Running:
         return ended
 
     async def _until_done(self) -> None:
-        pending: Sequence[User] = (*self._loop.prompts, *self._loop.steering())
+        pending: Sequence[User] = (*self._loop.prompts, *await self._loop.steering())
         while True:
             more = True
             while more or pending:
                 more = await self._turn(pending)
-                pending = () if self._loop.cancel.is_set else self._loop.steering()
+                pending = () if self._loop.cancel.is_set else await self._loop.steering()
             pending = () if self._loop.cancel.is_set else self._loop.follow_up()
             if not pending:
                 return

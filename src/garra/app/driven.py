@@ -57,7 +57,7 @@ class _Driven:
     def table(self, spawn: Tasks) -> Runs:
         parts = self._parts
         self._spawn = spawn
-        self._driver = Driver(parts.clock, spawn, self._assembler.setup, self._emit, parts.purse)
+        self._driver = Driver(parts.clock, spawn, self._assembler.setup, self._emit, parts.purse, parts.smaller)
         if parts.fitting is not None:
             parts.fitting.emit = self._emit
         ports = Ports(parts.clock, spawn, self._enrol, self._keep, self._drive, lambda: queues.settings(parts.live))
@@ -123,6 +123,7 @@ class _Driven:
         transcript = await self._parts.sessions.transcript(run.session_key)
         if said(transcript.messages(), run.prompt):
             return  # the run is resumed after a crash
+        run.prompt = await self._parts.smaller(run.prompt)
         entry = await transcript.append(run.prompt)
         self._emit(run, EntryStored(entry.body))
 

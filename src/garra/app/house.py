@@ -239,7 +239,7 @@ class _Building:
             lambda scope: [*rights.layers(live.config, self.subagents.scope(scope)), *self.reach.door.switches(),
                            *self.recalls.layers()],
             self.clock, gate=gate, searching=lambda scope: rights.searching(live.config, scope),
-            blots=self.discretion.now,
+            blots=self.discretion.now, after=(self.reach.pictures.after,),
         )  # fmt: skip
         self.supervisor = Supervisor(
             self.programs,
@@ -267,7 +267,8 @@ class _Building:
             compaction.made(
                 self.sessions, self.models, self.live, self.clock, blots=self.discretion.now, purse=self.purse
             ),
-            self.engines, Held(Shelf(self.db, "begun")),
+            self.engines, Held(Shelf(self.db, "begun")), smaller=self.reach.pictures.message,
+            crowded=lambda key: self.runs.crowded(key),
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)

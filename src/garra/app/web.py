@@ -24,6 +24,7 @@ from garra.io.process.door import Programs
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
 from garra.io.tasks import Tasks
+from garra.runs.pictures import Pictures
 from garra.runs.sight import Sight
 from garra.sdk.ports import Via
 
@@ -36,6 +37,7 @@ class Reach:
     ports: dict[str, Any]
     browser: Host
     sight: Sight
+    pictures: Pictures
 
 
 @frozen
@@ -75,11 +77,12 @@ async def opened(ground: Ground, stack: AsyncExitStack) -> Reach:
     stack.push_async_callback(browser.close)
     media = MediaRoot(ground.paths.media, clock)
     sight = Sight(ground.models, lambda: live.config, clock)
-    ports = {
+    ports: dict[str, Any] = {
         "web": door,
         "bounded": Bounded(ground.programs, ground.env, str(ground.paths.state)),
         "sight": sight,
         "shelf": shelf.Shelf(media, Handles(Shelf(ground.db, SPACE), media)),
         "browsing": browser,
     }
-    return Reach(door, ports, browser, sight)
+    pictures = Pictures(ports["bounded"], lambda: live.config.agents.defaults.image_max_dimension_px)
+    return Reach(door, ports, browser, sight, pictures)

@@ -72,15 +72,22 @@ class Setup:
     fit: Fit | None = None
 
 
+async def same(message: User) -> User:
+    return message
+
+
 @frozen
 class Driver:
-    """`assemble` makes the setup of a run; it raises UserError for what cannot be run, with a line for the person."""
+    """`assemble` makes the setup of a run; it raises UserError for what cannot be run, with a line for the person.
+    `smaller` sees to pictures in what is said meanwhile.
+    """
 
     clock: Clock
     spawn: Spawn
     assemble: Callable[[Run], Awaitable[Setup]]
     emit: Callable[[Run, RunBody], None]
     purse: Purse = NO_PURSE
+    smaller: Callable[[User], Awaitable[User]] = same
 
     async def drive(self, run: Run, lane: Lane, brief: str) -> RunEnded:
         """Run it to the end. Raises what `assemble` raises."""
@@ -174,7 +181,10 @@ class _Drive:
             steered.stored.set()
             self._lane.consumed([steered])
 
-    def _steering(self) -> Sequence[User]:
+    async def _steering(self) -> Sequence[User]:
+        for run in tuple(self._run.steer):
+            if id(run.prompt) not in self._offered:
+                run.prompt = await self._driver.smaller(run.prompt)
         waiting = [run for run in self._run.steer if id(run.prompt) not in self._offered]
         for run in waiting:
             self._offered[id(run.prompt)] = run

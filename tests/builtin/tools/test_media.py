@@ -11,7 +11,6 @@ import pytest
 
 from garra.app.shelf import Shelf
 from garra.builtin.tools.media.pdf import Pdf
-from garra.builtin.tools.media.pictures import read
 from garra.builtin.tools.media.view_image import ViewImage
 from garra.core.errors import ToolFailed
 from garra.core.ids import AgentId, SessionKey
@@ -149,26 +148,6 @@ async def test_a_handle_is_good_in_its_own_conversation_only(place: MediaPlace) 
     assert "no file" in (await place.call("view_image", path=theirs)).text
     with pytest.raises(ToolFailed, match="larger"):
         await place.shelf.read(KEY, mine, 3)
-
-
-def test_a_picture_is_what_its_bytes_are() -> None:
-    assert read(png(640, 480)).width == 640
-    jpeg = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x20\0\x10\x03" + b"\0" * 20
-    assert (read(jpeg).width, read(jpeg).height) == (16, 32)
-    assert read(b"GIF89a\x05\0\x06\0" + b"\0" * 20).height == 6
-    assert read(b"RIFF\0\0\0\0WEBPVP8X" + b"\0" * 8 + b"\x07\0\0\x08\0\0").width == 8
-    assert read(b"RIFF\0\0\0\0WEBPVP8 " + b"\0" * 10 + b"\x05\0\x06\0").height == 6
-    assert read(b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f\x04\x40\x01\0" + b"\0" * 8).width == 5
-    for bad in (
-        b"",
-        b"<svg/>",
-        png(60_000, 60_000),
-        png(0, 1),
-        b"\xff\xd8\xff\xff\xff",
-        b"RIFF\0\0\0\0WEBPXXXX" + b"\0" * 20,
-    ):
-        with pytest.raises(ValueError, match="picture"):
-            read(bad)
 
 
 async def test_the_text_of_a_pdf_is_data(place: MediaPlace) -> None:

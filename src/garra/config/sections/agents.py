@@ -169,6 +169,7 @@ class Defaults(Common):
 
     model: Choice = part(ModelChoice)
     image_model: Choice | None = None
+    image_max_dimension_px: int = Field(1200, ge=0)
     pdf_model: Choice | None = None
     pdf_max_mb: float = Field(10.0, gt=0)
     pdf_max_pages: int = Field(20, ge=1)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from garra.builtin.tools.media.pictures import LARGEST, image, read
 from garra.builtin.tools.media.source import take
 from garra.core import outside
 from garra.core.errors import ToolFailed
 from garra.core.messages import Text
+from garra.core.pictures import LARGEST, image, read
 from garra.core.taint import Mark
 from garra.sdk.sight import Shelf, Sight
 from garra.sdk.tool import Call, Effect, Result, ToolInfo, Update

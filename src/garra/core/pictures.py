@@ -1,4 +1,4 @@
-"""What a picture is, told from its bytes alone."""
+"""What a picture is, told from its bytes alone, and whether a model can be sent it as it is."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ LARGEST: Final = 5 << 20
 """Bytes; model services refuse larger ones."""
 PIXELS: Final = 100_000_000
 SIDE: Final = 16_000
+
+
+HARD_SIDE: Final = 8_000
+"""Points a side that the strictest of the large services takes."""
+HARD_TEXT: Final = 5 << 20
+"""Characters of base64 that it takes."""
 
 
 @frozen
@@ -29,6 +35,18 @@ def read(data: bytes) -> Picture:
     if not (0 < found.width <= SIDE and 0 < found.height <= SIDE) or found.width * found.height > PIXELS:
         raise ValueError(f"a picture of {found.width} × {found.height} points; at most {SIDE} a side")
     return found
+
+
+def large(found: Picture, text: int, side: int) -> bool:
+    """Whether a picture of `text` characters of base64 is made smaller before a model gets it. `side`: how many points
+    a side it may have, 0 for as many as services take.
+    """
+    return max(found.width, found.height) > (side or HARD_SIDE) or text > HARD_TEXT
+
+
+def hopeless(found: Picture, text: int) -> bool:
+    """Whether services refuse it, and with it the whole request."""
+    return max(found.width, found.height) > HARD_SIDE or text > HARD_TEXT
 
 
 def image(data: bytes, mime: str) -> Image:
