@@ -53,7 +53,6 @@ def test_an_install_is_a_copy_with_a_record(library: Library, folder: Path) -> N
         library.install(folder, "Trip Kit", Fetched(FROM, FILES), 6)
 
 
-@pytest.mark.req("EXT-11")
 def test_what_is_changed_afterwards_is_noticed_and_kept_when_it_goes(library: Library, folder: Path) -> None:
     record = library.install(folder, "Trip Kit", Fetched(FROM, FILES), 5)
     (folder / "SKILL.md").write_bytes(b"mine")
@@ -204,6 +203,7 @@ def fetcher(programs: Programs, data: bytes = b"", status: int = 200) -> Fetcher
     return Fetcher(visit, programs, os.environ["PATH"])
 
 
+@pytest.mark.req("EXT-11")
 async def test_an_archive_by_its_address(programs: Programs) -> None:
     data = zipped(FILES)
     pinned = bundle.digest(data)

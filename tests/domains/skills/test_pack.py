@@ -68,7 +68,6 @@ def bomb() -> bytes:
         (b"", "broken one|no SKILL.md"),
     ],
 )
-@pytest.mark.req("EXT-11")
 def test_what_a_hostile_archive_holds_is_refused_in_one_line(data: bytes, why: str) -> None:
     with pytest.raises(UserError, match=why) as refused:
         pack.archive(data)
