@@ -6,7 +6,7 @@ import copy
 import importlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from garra.config import channel_keys
 from garra.config.issue import Issue, issue
@@ -50,7 +50,7 @@ def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checke
     issues = list(_undeclared(resolved))
     config: Config | None = None
     for _ in range(_ROUNDS):
-        config, errors = _read(tree)
+        config, errors = quick.checked(Config, tree)
         if config is not None:
             break
         faults = [(_place(tree, error), error) for error in errors]
@@ -64,15 +64,6 @@ def check(resolved: dict[str, Any], missing: tuple[Missing, ...] = ()) -> Checke
             break
     issues += _conflicts(config) if config is not None else ()
     return Checked(None if issues else config, tuple(issues), tuple(warnings))
-
-
-def _read(tree: Any) -> tuple[Config | None, list[ErrorDetails]]:
-    """The typed configuration, or what is wrong with the tree."""
-    try:
-        return quick.plainly(Config, tree), []
-    except (ValueError, TypeError):
-        judged = importlib.import_module("garra.config.sections.thorough").judged
-        return cast("tuple[Config | None, list[ErrorDetails]]", judged(Config, tree))
 
 
 def unknown(resolved: Any) -> Iterator[Odd]:

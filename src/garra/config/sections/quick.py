@@ -3,12 +3,14 @@
 Nothing here converts beyond that and nothing here complains: a doubt is a reason to ask `thorough`.
 """
 
+from __future__ import annotations
+
 import importlib
 import types
 from collections.abc import Callable
 from functools import cache
 from math import isfinite
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from garra.config.sections.fields import (
     AfterValidator,
@@ -21,6 +23,9 @@ from garra.config.sections.fields import (
     specs,
 )
 from garra.core.secret import Secret
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 Reading = Callable[[Any], Any]
 """From a value of the file to that of the attribute. Raises ValueError for a doubt."""
@@ -35,6 +40,15 @@ def read(section: type[S], tree: Any) -> S:
     except (ValueError, TypeError):
         found: S = importlib.import_module("garra.config.sections.thorough").read(section, tree)
         return found
+
+
+def checked(section: type[S], tree: Any) -> tuple[S | None, list[ErrorDetails]]:
+    """What is read from a tree, or every fault of it, with pydantic's `loc`, `msg` and `type`."""
+    try:
+        return plainly(section, tree), []
+    except (ValueError, TypeError):
+        judged = importlib.import_module("garra.config.sections.thorough").judged
+        return cast("tuple[S | None, list[ErrorDetails]]", judged(section, tree))
 
 
 def plainly(section: type[S], tree: Any) -> S:
