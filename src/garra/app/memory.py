@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping
+from datetime import datetime, tzinfo
+from functools import partial
 from importlib import util
 from typing import Any, Final
 
@@ -11,14 +15,20 @@ from garra.config.paths import Paths
 from garra.config.sections import Config
 from garra.config.sections.memory import ExtraPath
 from garra.core import keys, taint
-from garra.core.errors import Unavailable
+from garra.core.dreaming import SPOKEN, credited, diary_day
+from garra.core.dreaming import digest as question
+from garra.core.errors import GarraError, Unavailable
 from garra.core.events import RunEnded, RunEvent
 from garra.core.ids import AgentId
 from garra.core.memory_rank import Weights
 from garra.core.memory_sight import OWN, Viewer, viewer
 from garra.core.messages import Usage
+from garra.core.value import replace
+from garra.domains.context import stamps
+from garra.domains.memory import recalls
 from garra.domains.memory.index import Answer, Hit, Memory, Ports, Wanted
 from garra.domains.memory.reading import get
+from garra.domains.memory.recalls import Found
 from garra.domains.memory.remote import Endpoint, Remote
 from garra.domains.memory.rows import Counts
 from garra.domains.memory.settings import LOCAL, NONE, Settings
@@ -27,9 +37,12 @@ from garra.domains.memory.sync import Cut
 from garra.domains.models import keys as secrets
 from garra.domains.models.registry import Models
 from garra.io.http.door import GuardedHttp
+from garra.io.store.db import Database
 from garra.runs.errand import Errand
 from garra.sdk.context import Recalled
 from garra.sdk.ports import Children, Clock, Spawn
+
+log = logging.getLogger(__name__)
 
 WHERE: Final = "memory"
 """Where it stands in `Host.more`."""
@@ -49,11 +62,14 @@ VARIABLES: Final[Mapping[str, str]] = {"voyage": "VOYAGE_API_KEY"}
 
 
 class Doors:
-    """What memory is made with. `spent` is told (agent, (provider, model), usage) of each request to a provider."""
+    """What memory is made with. `spent` is told (agent, (provider, model), usage) of each request to a provider; `db`
+    keeps what the owner's searches found, for dreaming; None keeps nothing.
+    """
 
     def __init__(self, models: Callable[[], Models], http: GuardedHttp, children: Children, spawn: Spawn) -> None:
         self.models, self.http, self.children, self.spawn = models, http, children, spawn
         self.spent: Callable[[str, tuple[str, str], Usage], None] = lambda agent, model, usage: None
+        self.db: Database | None = None
 
 
 class Remembering:
@@ -92,7 +108,9 @@ class Remembering:
         """A search by the owner himself, from a client or a command."""
         config = self._live.config
         seen = Viewer("", owner=True, owners=owners(config), links=config.session.identity_links)
-        return told(await self.memory.search(_wanted(params), agent_id=agent_id, viewer=seen))
+        answer = await self.memory.search(_wanted(params), agent_id=agent_id, viewer=seen)
+        await self._noted(agent_id, str(params["query"]), answer)
+        return told(answer)
 
     async def index(self, agent_id: str, *, force: bool, wait: bool) -> dict[str, Any]:
         """Index what is new, or everything; `wait` for the vectors too."""
@@ -129,8 +147,25 @@ class Remembering:
         )
 
     async def _recall(self, errand: Errand, params: Mapping[str, Any]) -> dict[str, Any]:
-        answer = await self.memory.search(_wanted(params), agent_id=errand.agent_id, viewer=self.viewer(errand))
+        but = (str(errand.session_key), errand.since) if errand.since else None
+        wanted = replace(_wanted(params), but=but)
+        answer = await self.memory.search(wanted, agent_id=errand.agent_id, viewer=self.viewer(errand))
+        if errand.owners:
+            here = f"{SPOKEN}{errand.session_id}.jsonl"
+            elsewhere = tuple(hit for hit in answer.hits if hit.path != here)
+            await self._noted(errand.agent_id, wanted.text, replace(answer, hits=elsewhere))
         return told(answer)
+
+    async def _noted(self, agent_id: str, query: str, answer: Answer) -> None:
+        """What the owner looked for and found speaks for it when the agent dreams. Never raises for the store."""
+        if self._doors.db is None or not answer.hits:
+            return
+        zone = await asyncio.to_thread(zone_of, self._live.config)
+        found = counted(agent_id, query, answer, self.clock.now_ms(), zone)
+        try:
+            await self._doors.db.write(partial(recalls.note, found=found))
+        except GarraError as fault:
+            log.warning("what memory found is not noted: %s", fault.message)
 
     async def _get(self, errand: Errand, params: Mapping[str, Any]) -> dict[str, Any]:
         places = self.settings(errand.agent_id).places
@@ -207,6 +242,24 @@ def _provider(named: str) -> str:
 def owners(config: Config) -> tuple[str, ...]:
     """Who the owner is on the channels: `channel:sender`, or the sender alone."""
     return tuple(str(each) for each in config.commands.get("ownerAllowFrom") or () if str(each) != "*")
+
+
+def zone_of(config: Config) -> tzinfo:
+    """The owner's zone. Blocks."""
+    return stamps.zone(config.time_zone or "UTC")
+
+
+def counted(agent_id: str, query: str, answer: Answer, now: int, zone: tzinfo) -> Found:
+    """The lines that a search found, each with how well it fitted beside the best."""
+    best = max(hit.score for hit in answer.hits) or 1.0
+    lines = {
+        digest: (digest, hit.path, line, hit.score / best)
+        for hit in reversed(answer.hits)
+        if diary_day(hit.path) or hit.path.startswith(SPOKEN)
+        for digest, line in credited(hit.whole, query, hit.path, hit.first)
+    }
+    day = f"{datetime.fromtimestamp(now / 1000, zone):%Y-%m-%d}"
+    return Found(agent_id, question(query), day, now, tuple(lines.values()))
 
 
 def _wanted(params: Mapping[str, Any]) -> Wanted:

@@ -66,6 +66,11 @@ class Recalls:
         if self._made is not None:
             self._made.heard(event)
 
+    def notice(self, agent_id: str) -> None:
+        """A file of memory has changed."""
+        if self._made is not None:
+            self._made.memory.notice(agent_id)
+
     async def close(self) -> None:
         if self._made is not None:
             await self._made.memory.close()

@@ -25,6 +25,7 @@ from garra.app import (
     keeping,
     letters,
     logbook,
+    nights,
     noticed,
     page,
     recall,
@@ -206,6 +207,7 @@ class _Resident:
         self.stack.callback(budgets.watch(house, host, channels))
         self.stack.callback(fallbacks.watch(house, host, channels))
         self.stack.callback(noticed.watch(house, host, channels))
+        nights.watch(house, host)
         self.stack.callback(engines.watch(house, channels))
         host.more[recall.WHERE] = house.recalls
         skilled.serve(house, host)

@@ -40,6 +40,7 @@ METHODS: Final[Mapping[str, str]] = {
         "device.pair.list device.pair.approve device.pair.reject device.pair.remove device.pair.rename "
         "device.token.rotate device.token.revoke"
     ),
+    "dreams": "memory.dream memory.dreams memory.dreams.decide memory.dreams.explain doctor.memory.dreamDiary",
     "logs": "logs.tail",
     "memory": "memory.search memory.index doctor.memory.status",
     "messages": "messages.list messages.get messages.retry messages.drop send message.action",
@@ -74,7 +75,8 @@ METHODS: Final[Mapping[str, str]] = {
 """By the module below `gateway.methods`: the methods it has."""
 
 HIDDEN: Final = frozenset({
-    "chat.inject", "config.confirm", "connect", "memory.index", "sessions.context", "sessions.get", "sessions.resolve",
+    "chat.inject", "config.confirm", "connect", "memory.dream", "memory.dreams", "memory.dreams.decide",
+    "memory.dreams.explain", "memory.index", "sessions.context", "sessions.get", "sessions.resolve",
     "sessions.steer", "sessions.usage", "tools.explain", "tools.policy",
 })  # fmt: skip
 """Methods that are answered, though a greeting does not name them."""

@@ -19,7 +19,8 @@ BETWEEN: Final = "interSession"
 @frozen
 class Errand:
     """Who asks: the turn, where it was asked for, and which tools it has. `hops` counts how often sessions have
-    answered each other up to it, `message_id` is the platform's id of the message that is answered.
+    answered each other up to it, `message_id` is the platform's id of the message that is answered, `since` when the
+    turn began, in milliseconds since 1970, `session_id` the conversation.
     """
 
     session_key: SessionKey
@@ -31,6 +32,8 @@ class Errand:
     tools: tuple[str, ...] = ()
     hops: int = 0
     message_id: str = ""
+    since: int = 0
+    session_id: str = ""
 
     @property
     def owners(self) -> bool:
@@ -76,6 +79,8 @@ def errand_of(run: Run, tools: tuple[str, ...]) -> Errand:
         tools,
         hops if isinstance(hops, int) else 0,
         _answered(turn.meta),
+        run.started_at,
+        run.session_id,
     )
 
 

@@ -103,24 +103,35 @@ class Purse:
             return None
         payer = self.payer(run)
         assert payer is not None
+        place = run.turn.place
+        verdict = await self._judged(books, payer, whole=place is None or (place.owner and not place.group))
+        if isinstance(verdict, Failure):
+            return verdict
+        for warned in verdict.warnings:
+            await self._tell(run, warned)
+        return Failure(FailureKind.BUDGET, verdict.stop) if verdict.stop else None
+
+    async def refusal(self, payer: Payer) -> Failure | None:
+        """The same for a call beside all runs, as dreams make it; nobody is warned of it."""
+        books = self._books
+        if books is None or not capped(books.config().budget):
+            return None
+        verdict = await self._judged(books, payer, whole=True)
+        if isinstance(verdict, Failure):
+            return verdict
+        return Failure(FailureKind.BUDGET, verdict.stop) if verdict.stop else None
+
+    async def _judged(self, books: Books, payer: Payer, *, whole: bool) -> spending.Verdict | Failure:
         budget, ledger = books.config().budget, books.ledger
         caps = list(caps_of(budget, payer, ledger.day(books.clock.now_ms())))
-        if not caps:
-            return None
         try:
-            amounts = await ledger.used([cap.account for cap in caps])
+            amounts = await ledger.used([cap.account for cap in caps]) if caps else ()
         except GarraError as error:
             return Failure(
                 FailureKind.BUDGET, f"Stopped: what was spent cannot be read, and there is a budget: {error}"
             )
-        steps = sorted(budget.warn_at)
-        place = run.turn.place
-        whole = place is None or (place.owner and not place.group)
         pairs = zip(caps, amounts, strict=True)
-        verdict = spending.judge(pairs, ledger.told, steps=steps, zone=books.zone(), whole=whole)
-        for warned in verdict.warnings:
-            await self._tell(run, warned)
-        return Failure(FailureKind.BUDGET, verdict.stop) if verdict.stop else None
+        return spending.judge(pairs, ledger.told, steps=sorted(budget.warn_at), zone=books.zone(), whole=whole)
 
     async def _tell(self, run: Run, warned: Warned) -> None:
         assert self._books is not None

@@ -48,7 +48,7 @@ LEAST_COSINE: Final = 0.75
 
 @frozen
 class Hit:
-    """One result: `score` from 0 to 1, lines from 1, `text` at most 700 characters."""
+    """One result: `score` from 0 to 1, lines from 1, `text` at most 700 characters of the `whole` piece."""
 
     path: str
     first: int
@@ -60,6 +60,7 @@ class Hit:
     session: str
     created: int
     marks: tuple[Mark, ...] = ()
+    whole: str = ""
 
     @property
     def citation(self) -> str:
@@ -68,12 +69,15 @@ class Hit:
 
 @frozen
 class Wanted:
-    """A search: `limit` and `least` None are as set; no `sources` means all of them."""
+    """A search: `limit` and `least` None are as set; no `sources` means all of them. `but` leaves out what was said
+    in a session since a time, in milliseconds since 1970: the turn that asks would find its own question.
+    """
 
     text: str
     limit: int | None = None
     least: float | None = None
     sources: tuple[str, ...] = ()
+    but: tuple[str, int] | None = None
 
 
 @frozen
@@ -278,7 +282,8 @@ class Memory:
         self, wanted: Wanted, settings: Settings, picked: dict[int, Row], scored: dict[int, float]
     ) -> tuple[Hit, ...]:
         now, weights = self._ports.clock.now_ms(), settings.weights
-        aged = [(row.found, decayed(scored[row.id], row.found, now, weights.half_life)) for row in picked.values()]
+        told = [row for row in picked.values() if not _own(row, wanted.but)]
+        aged = [(row.found, decayed(scored[row.id], row.found, now, weights.half_life)) for row in told]
         least = settings.least if wanted.least is None else wanted.least
         best = chosen([each for each in aged if each[1] >= least], wanted.limit or settings.most, weights.mmr)
         sought = terms(wanted.text)
@@ -325,8 +330,13 @@ def damaged(fault: GarraError) -> bool:
     return "is damaged" in fault.message
 
 
+def _own(row: Row, but: tuple[str, int] | None) -> bool:
+    return but is not None and row.source == "sessions" and row.session == but[0] and row.created >= but[1]
+
+
 def _hit(row: Row, score: float, sought: tuple[str, ...]) -> Hit:
     text = snippet(row.text, sought, SNIPPET)
     return Hit(
-        row.path, row.first, row.last, text, round(score, 4), row.source, row.owner, row.session, row.created, row.marks
-    )
+        row.path, row.first, row.last, text, round(score, 4), row.source, row.owner, row.session, row.created,
+        row.marks, row.text,
+    )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from garra.client import quick
 from garra.client.socket import Unreachable
 from garra.core.errors import UserError
-from garra.faces.cli import output, parsing, place
+from garra.faces.cli import dreams, output, parsing, place
 from garra.faces.cli.place import Place
 
 SCOPES = ("operator.read", "operator.write")
@@ -53,14 +53,17 @@ def _parser() -> argparse.ArgumentParser:
         index.add_argument("--force", action="store_true", default=name == "reindex", help="read everything again")
         index.add_argument("--wait", action="store_true", help="until all vectors are made")
         index.set_defaults(step=_index)
+    dreams.add(steps, common, _ask)
     return parser
 
 
-def _ask(here: Place, asked: argparse.Namespace, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def _ask(
+    here: Place, asked: argparse.Namespace, method: str, params: Mapping[str, Any], *, scopes: Any = SCOPES
+) -> dict[str, Any]:
     given = {name: value for name, value in {**params, "agentId": asked.agent}.items() if value not in (None, "")}
     try:
         answer: dict[str, Any] = quick.call(
-            here.target(parsing.wanted(asked)), method, given, scopes=SCOPES, timeout_s=None
+            here.target(parsing.wanted(asked)), method, given, scopes=scopes, timeout_s=None
         )
     except Unreachable:
         if here.holder or asked.url:
