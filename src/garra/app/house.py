@@ -181,7 +181,7 @@ class _Building:
         children = Children(self.programs, self.env, str(self.paths.state))
         module = loaded()
         doors = module.Doors(lambda: self.models, self.http, children, self.spawn)
-        doors.spent = self.purse.counted
+        doors.spent, doors.db = self.purse.counted, self.db
         return module.Remembering(self.live, self.clock, doors)
 
     async def stores(self) -> None:
