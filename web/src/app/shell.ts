@@ -112,7 +112,7 @@ class App extends Part {
   }
 
   private outdated(): TemplateResult {
-    return html`<div class="page"><div class="notice"><h3>${t("app.updated")}</h3><div class="go">
+    return html`<div class="page"><div class="notice"><h2>${t("app.updated")}</h2><div class="go">
       <button class="btn p" @click=${() => location.reload()}>${t("do.reload")}</button></div></div></div>`;
   }
 

@@ -25,6 +25,11 @@ const MARKS: Record<string, string> = {
   telegram: "TG", matrix: "MX", irc: "IRC", email: "@", discord: "DC", slack: "SL", xmpp: "XM", webchat: "WEB", webhook: "WH",
 };
 
+/** A channel as people write it. */
+function named(channel: string): string {
+  return channel === "irc" || channel === "xmpp" ? channel.toUpperCase() : channel.slice(0, 1).toUpperCase() + channel.slice(1);
+}
+
 interface Told {
   mails: Mail[];
   cost: number | null;
@@ -194,13 +199,13 @@ class Inbox extends Page {
   private row(mail: Mail): TemplateResult {
     const see = () => void open(mail, () => this.told.soon());
     const mine = mail.channel === "webchat";
-    const place = [mine ? t("inbox.page") : mail.channel, mail.who !== mail.chat && !mine ? mail.chat : "", mail.thread].filter(Boolean).join(", ");
+    const place = [mine ? t("inbox.page") : named(mail.channel), mail.who !== mail.chat && !mine ? mail.chat : "", mail.thread].filter(Boolean).join(", ");
     const files = mail.files ? t("inbox.files", { n: mail.files }) : "";
     return html`<article class="mail ${mail.standing}" tabindex="0" aria-label=${t("inbox.of", { who: mine ? t("inbox.you") : mail.who })}
         @click=${see} @keydown=${(event: KeyboardEvent) => event.key === "Enter" && event.target === event.currentTarget && see()}>
       <div class="ch" aria-hidden="true">${MARKS[mail.channel] ?? mail.channel.slice(0, 2).toUpperCase()}</div>
-      <div><div class="who">${mine ? t("inbox.you") : mail.who} <span>${place}</span></div>
-        ${mail.reason && mail.standing !== "past" ? html`<div class="why">${mail.reason}</div>` : html`<div class="txt">${[mail.text, files].filter(Boolean).join(" ")}</div>`}</div>
+      <div><div class="who">${mine ? t("inbox.you") : mail.out ? t("inbox.to", { who: mail.who }) : mail.who} <span>${place}</span></div>
+        ${mail.reason && mail.standing !== "past" ? html`<div class="why">${mail.standing === "unsure" ? t("inbox.unsure.words") : ""} ${mail.reason}</div>` : html`<div class="txt">${[mail.text, files].filter(Boolean).join(" ")}</div>`}</div>
       <div class="tr">${this.track(mail)}</div>
       <div class="when" @click=${(event: Event) => event.stopPropagation()}>${this.deed(mail)}</div></article>`;
   }

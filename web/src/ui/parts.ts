@@ -16,7 +16,7 @@ export function empty(title: string, words: unknown, action: unknown = nothing):
 /** Cause and remedy. `kind` `bad` or `warn` where a person has to look. */
 export function notice(title: string, words: unknown, more: { kind?: "bad" | "warn"; action?: unknown } = {}): TemplateResult {
   return html`<div class="notice ${more.kind ?? ""}" role=${more.kind === "bad" ? "alert" : "note"}>
-    <h3>${title}</h3><div>${words}</div>${more.action ? html`<div class="go">${more.action}</div>` : nothing}
+    <h2>${title}</h2><div>${words}</div>${more.action ? html`<div class="go">${more.action}</div>` : nothing}
   </div>`;
 }
 

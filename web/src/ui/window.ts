@@ -18,6 +18,7 @@ export class Windowed implements ReactiveController {
   private scroller: HTMLElement | null = null;
   private anchor: { id: string; top: number } | null = null;
   private frame = 0;
+  private place = 0;
   private sized: ResizeObserver | null = null;
 
   constructor(
@@ -98,7 +99,11 @@ export class Windowed implements ReactiveController {
     this.frame = requestAnimationFrame(() => {
       const scroller = this.scroller;
       if (!scroller) return;
-      const atEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < END;
+      // Only a person who goes up leaves the end; what grows below does not take it away.
+      const up = scroller.scrollTop < this.place - 1;
+      this.place = scroller.scrollTop;
+      const near = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < END;
+      const atEnd = near || (this.atEnd && !up);
       const before = [this.first, this.last].join();
       this.choose();
       if (before !== [this.first, this.last].join() || atEnd !== this.atEnd) {

@@ -89,6 +89,8 @@ export const en = {
   "inbox.sends": "being sent",
   "inbox.confirmed": "confirmed",
   "inbox.unsure": "unsure",
+  "inbox.unsure.words": "It may already be there, so it was not sent twice.",
+  "inbox.to": "To {who}",
   "inbox.failed": "failed",
   "inbox.failed.times": "failed {n} times",
   "inbox.look": "Look",

@@ -91,6 +91,8 @@ export const zh: Words = {
   "inbox.sends": "正在发送",
   "inbox.confirmed": "已确认",
   "inbox.unsure": "不确定",
+  "inbox.unsure.words": "它可能已经送达，所以没有再发一次。",
+  "inbox.to": "发给 {who}",
   "inbox.failed": "失败",
   "inbox.failed.times": "失败 {n} 次",
   "inbox.look": "查看",

@@ -67,7 +67,7 @@ function choice(of: Question, decision: string, at: number): TemplateResult {
 /** The card. `about` says of which conversation, where that is not plain. */
 export function ask(of: Question, about: unknown = nothing): TemplateResult {
   return html`<section class="ask" aria-label=${t("ask.label")} data-ask=${of.id}>
-    <h3>${of.title}</h3>${about}${of.why.map((line) => html`<p>${line}</p>`)}
+    <h2>${of.title}</h2>${about}${of.why.map((line) => html`<p>${line}</p>`)}
     <garra-code .text=${of.command} .label=${t("ask.what")} wrap></garra-code>
     ${of.where ? html`<p class="small">${t("ask.where", { folder: of.where })}</p>` : nothing}
     <div class="go">${of.choices.map((decision, at) => choice(of, decision, at))}</div></section>`;
