@@ -23,6 +23,10 @@ THEIRS: dict[str, str] = json.loads((Path(__file__).parent / "methods.json").rea
 OURS = {
     "channels.pairing.revoke": "pairing",
     "config.confirm": "admin",
+    "memory.dream": "write",
+    "memory.dreams": "read",
+    "memory.dreams.decide": "admin",
+    "memory.dreams.explain": "read",
     "memory.index": "write",
     "messages.drop": "write",
     "messages.get": "read",

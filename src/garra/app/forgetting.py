@@ -13,13 +13,15 @@ from typing import Any
 
 from garra.config.load import load
 from garra.config.paths import Paths
-from garra.core import forgetting
+from garra.core import dreams, forgetting
+from garra.core.dreaming import SPOKEN
 from garra.core.errors import Conflict, NotFound
 from garra.core.forgetting import Person, Report
 from garra.core.value import frozen
 from garra.domains.access.pairing import Pairing
 from garra.domains.delivery.handles import SPACE
 from garra.domains.delivery.media import MediaRoot
+from garra.domains.memory import recalls
 from garra.domains.sessions.store import Query, Session, Sessions
 from garra.io import lock
 from garra.io.clock import SystemClock
@@ -62,6 +64,8 @@ async def _forget(paths: Paths, env: Environment, who: Person, *, dry: bool) -> 
         files = await _files(Shelf(db, SPACE), paths, theirs, handles | scrubbed.handles, dry=dry)
         counts = await _rows(db, who, gone, dry=dry)
         let_in = await _let_in(db, who, dry=dry)
+        dreamt = await _dreamt(db, who, own, dry=dry)
+        promoted = await asyncio.to_thread(_promoted, paths, env, who, dry=dry)
     finally:
         await sessions.close()
         await db.close()
@@ -71,8 +75,9 @@ async def _forget(paths: Paths, env: Environment, who: Person, *, dry: bool) -> 
     names = {who.sender, *(label for each in rows if (label := each.display_name))}
     mentions = await asyncio.to_thread(_mentions, paths, env, names)
     return replace(
-        counts, conversations=tuple(gone), lines=scrubbed.lines, files=files, let_in=let_in, mentions=mentions
-    )
+        counts, conversations=tuple(gone), lines=scrubbed.lines, files=files, let_in=let_in, mentions=mentions,
+        promoted=promoted, dreamt=dreamt,
+    )  # fmt: skip
 
 
 async def _conversations(
@@ -225,6 +230,32 @@ async def _let_in(db: Database, who: Person, *, dry: bool) -> int:
         for each in asking:
             await register.dismiss(each.id)
     return len(people) + len(asking)
+
+
+async def _dreamt(db: Database, who: Person, own: set[Path], *, dry: bool) -> int:
+    """Their words in what dreams proposed, and what was recalled of conversations that are gone."""
+    gone = [(f"{SPOKEN}{path.name}",) for path in own]
+
+    def work(connection: Connection) -> int:
+        if not dry:
+            connection.executemany("DELETE FROM recalls WHERE path=?", gone)
+        return recalls.forgotten(connection, who, dry=dry)
+
+    return await (db.read(work) if dry else db.write(work, durable=True))
+
+
+def _promoted(paths: Paths, env: Environment, who: Person, *, dry: bool) -> int:
+    """Take out of each MEMORY.md what dreams made of their words: each such line tells whose it is. Blocks."""
+    config, count = load(paths, env).config, 0
+    for root in {paths.workspace(agent, config) for agent in config.agents.ids()}:
+        path = root / "MEMORY.md"
+        if not path.is_file():
+            continue
+        taken = dreams.forgotten(path.read_text("utf-8", "surrogateescape"), who)
+        count += taken.gone
+        if taken.gone and not dry:
+            atomic.write(path, taken.text.encode("utf-8", "surrogateescape"), path.stat().st_mode & 0o777)
+    return count
 
 
 def _mentions(paths: Paths, env: Environment, names: set[str]) -> tuple[str, ...]:

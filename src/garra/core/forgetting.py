@@ -100,7 +100,9 @@ def media(raw: bytes) -> Iterator[str]:
 
 @frozen
 class Report:
-    """What went: conversations, lines of others' conversations, stored messages in and out, files, and what is left."""
+    """What went: conversations, lines of others' conversations, stored messages in and out, files, what is left, and
+    the lines of MEMORY.md and of proposals that dreams made of their words.
+    """
 
     conversations: tuple[str, ...] = ()
     lines: int = 0
@@ -110,6 +112,8 @@ class Report:
     let_in: int = 0
     calls: int = 0
     mentions: tuple[str, ...] = ()
+    promoted: int = 0
+    dreamt: int = 0
 
     def shown(self) -> dict[str, Any]:
         """As JSON."""
@@ -122,4 +126,6 @@ class Report:
             "pairings": self.let_in,
             "ledgerRows": self.calls,
             "mentions": list(self.mentions),
+            "promoted": self.promoted,
+            "dreamt": self.dreamt,
         }

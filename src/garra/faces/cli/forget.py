@@ -54,6 +54,8 @@ def _show(report: Report, name: str, head: str) -> None:
         (report.sent, "stored answers to them"),
         (report.files, "files"),
         (report.let_in, "rights or requests to write here"),
+        (report.promoted, "lines of MEMORY.md that dreams made of their words"),
+        (report.dreamt, "lines of proposals"),
         (report.calls, "rows of the ledger that named them (the sums stay)"),
     )
     for count, what in rows:
