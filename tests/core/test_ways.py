@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garra.core.ways import CLOSED, Leave, Target, Way, Ways, covers, leave, target, way, words
+from garra.core.ways import CLOSED, Leave, Target, Way, Ways, covers, leave, no_way, target, unreached, way, words
 
 
 def ways(*texts: str) -> Ways:
@@ -109,3 +109,28 @@ def test_whatever_is_asked_for_is_a_plain_host_or_nothing(host: str, port: int) 
         assert target(found.host, found.port) == found
         assert found.host.isascii()
         assert way(f"[{found.host}]:{port}" if ":" in found.host else f"{found.host}:{port}") == Way(found.host, port)
+
+
+@pytest.mark.parametrize(
+    ("output", "wanted"),
+    [
+        ("curl: (6) Could not resolve host: pypi.org", True),
+        ("socket.gaierror: [Errno -3] Temporary failure in name resolution", True),
+        ("Failed to establish a new connection: [Errno 13] Permission denied", True),
+        ("ping: socket: Operation not permitted", True),
+        ("PermissionError: [Errno 13] Permission denied\n  s = socket.socket()", True),
+        ("npm ERR! code EAI_AGAIN", True),
+        ("cat: /etc/shadow: Permission denied", False),
+        ("1 failed, 3 passed", False),
+        ("Could not resolve host" + "x" * 5_000, False),
+    ],
+)
+def test_what_wanted_a_network_is_known_by_its_words(output: str, *, wanted: bool) -> None:
+    assert unreached(output) is wanted
+
+
+def test_where_nothing_leads_out_it_is_said_what_would() -> None:
+    assert "apt install bubblewrap" in no_way("landlock", 0)
+    assert "lists" not in no_way("landlock", 0)
+    assert "lists 1 host, and opens none" in no_way("landlock", 1)
+    assert "lists 2 hosts" in no_way("docker", 2)

@@ -10,6 +10,7 @@ from pathlib import Path
 from garra.checks import engine
 from garra.checks.finding import Finding, Ground
 from garra.config.sections import Config
+from garra.core.fence import Fence
 from garra.domains.exec import fenced
 from garra.runs import fences
 from garra.runs.fences import Whom
@@ -61,9 +62,22 @@ def _agent(ground: Ground, agent_id: str) -> Iterator[Finding]:
     made = fences.of(config, ground.paths, Whom(agent_id, f"agent:{agent_id}:main", "operator"))
     if fault := made.fault or next(fenced.faults(made), ""):
         yield Finding("sandbox", "warn", f"no command of the agent {agent_id} runs: {fault}", f"{where}.docker")
+    if made.ways.listed and (how := _no_way_out(made)):
+        what = f"egress.allow of the agent {agent_id} opens nothing: {how}"
+        fix = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap)"
+        yield Finding("sandbox", "warn", what, f"{where}.egress.allow", fix)
     if any(way.host == "*" for way in made.ways.listed):
         what = f"commands of the agent {agent_id} reach every public host (egress.allow has *)"
         yield Finding("sandbox", "note", what, f"{where}.egress.allow", "list the hosts that are needed")
+
+
+def _no_way_out(made: Fence) -> str:
+    """Why no way leads out of an agent's sandbox to the hosts that are listed; empty where one does."""
+    if made.container is not None:
+        return f"in containers docker.network opens all or nothing (it is {made.container.network})"
+    if made.backend == "landlock" or not shutil.which("bwrap"):
+        return "under landlock alone no way leads out of a sandbox, and its network is off"
+    return ""
 
 
 def _landlock() -> bool:

@@ -120,3 +120,27 @@ def words(target: Target) -> str:
     """What such a yes covers, in words."""
     ports = "ports 80 and 443" if target.port in WEB else f"port {target.port} alone"
     return f"{target.host} ({ports})"
+
+
+_UNREACHED = later(
+    r"(could not|unable to|cannot|failed to) resolve|failure in name resolution|name or service not known|getaddrinfo"
+    r"|eai_again|network is unreachable|failed to establish a new connection|no route to host"
+    r"|sockets?\b.{0,200}(permission denied|not permitted)|(permission denied|not permitted).{0,200}\bsockets?\b",
+    re.I | re.S,
+)
+TAIL = 4_000
+"""Characters of what a command printed last that are looked at."""
+
+
+def unreached(output: str) -> bool:
+    """Whether what a command printed reads as if it had wanted a network."""
+    return _UNREACHED.search(output[-TAIL:]) is not None
+
+
+def no_way(sandbox: str, listed: int) -> str:
+    """What the model is told of a command that wanted a network where no sandbox can lead out."""
+    hosts = f"; egress.allow lists {listed} host{'' if listed == 1 else 's'}, and opens none of them" if listed else ""
+    return (
+        f"There is no network in this sandbox: {sandbox} alone can make no way out{hosts}. The owner gets one by "
+        "installing bubblewrap on the gateway's machine (Debian, Ubuntu: apt install bubblewrap)"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,13 +30,14 @@ def told(config: Config, paths: Paths, session: str = "", agent: str = "") -> di
     fence = fences.of(config, paths, whom)
     apart = fences.folder(config, paths, whom)
     elevated = config.tools.elevated
+    backend = fence.backend or ("bwrap" if shutil.which("bwrap") else "landlock")
     return {
         "agentId": owner,
         "sessionKey": key,
         "mainSessionKey": canonical("main", owner, config.session.main_key),
         "sandbox": {
             "mode": fences.mode(config, owner),
-            "backend": fence.backend or "bwrap",
+            "backend": backend,
             "workspaceAccess": fence.access,
             "workspaceRoot": str(paths.state / "sandboxes"),
             "effectiveHostWorkspaceRoot": str(apart or paths.workspace(owner, config)),
@@ -43,6 +45,7 @@ def told(config: Config, paths: Paths, session: str = "", agent: str = "") -> di
             "egress": {
                 "allow": [f"{way.host}:{way.port}" if way.port else way.host for way in fence.ways.listed],
                 "ask": "on-miss" if fence.ways.asks else "off",
+                "leadsOut": backend == "bwrap",
             },
             "binds": [f"{bind.source}:{bind.target}{'' if bind.writable else ':ro'}" for bind in fence.binds],
             "container": _container(fence.container),
@@ -90,7 +93,12 @@ def rows(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "sandbox.backend", box["backend"]
     yield "workspace", f"{box['effectiveHostWorkspaceRoot']} ({box['workspaceAccess']})"
     out = ", ".join(egress["allow"]) or "no host"
-    yield "may reach", f"{out}{'; a person is asked about others' if egress['ask'] == 'on-miss' else ''}"
+    if egress["leadsOut"]:
+        yield "may reach", f"{out}{'; a person is asked about others' if egress['ask'] == 'on-miss' else ''}"
+    else:
+        network = (box["container"] or {}).get("network", "none")
+        only = "no host: only bubblewrap can lead out to listed ones (apt install bubblewrap)"
+        yield "may reach", only if network == "none" else f"what the network {network} reaches (docker.network)"
     if box["binds"]:
         yield "also sees", ", ".join(box["binds"])
     if made := box["container"]:

@@ -198,6 +198,58 @@ async def test_there_is_no_network(inside: Inside) -> None:
     assert await inside.fails("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'")
 
 
+FAMILIES = """
+import ctypes, socket
+reached = []
+for family in range(46):
+    for kind in (1, 2, 3, 5):
+        try:
+            made = socket.socket(family, kind)
+        except OSError:
+            continue
+        try:
+            made.connect(("127.0.0.1", {port}) if family == 2 else ("::1", {port}) if family == 10 else b"")
+            reached.append((family, kind))
+        except (OSError, TypeError):
+            pass
+libc = ctypes.CDLL(None, use_errno=True)
+ring = libc.syscall(425, 8, ctypes.create_string_buffer(120))
+a, b = socket.socketpair()
+a.send(b"own")
+print("reached", reached, "ring", ring, "pair", b.recv(3).decode())
+"""
+
+
+@pytest.mark.req("SEC-11")
+async def test_no_kind_of_socket_leads_out(inside: Inside) -> None:
+    """Under Landlock alone no namespace stands in the way: the filter lets nothing be made but pairs of its own."""
+    with socket.socket() as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        tcp.bind(("127.0.0.1", 0))
+        tcp.listen()
+        udp.bind(("127.0.0.1", tcp.getsockname()[1]))
+        udp.setblocking(False)
+        program = inside.workspace / "families.py"
+        program.write_text(FAMILIES.format(port=tcp.getsockname()[1]))
+        said = await inside.says("python3 families.py")
+        assert "ring -1 pair own" in said
+        if isinstance(inside.sandbox, Landlock):
+            assert "reached []" in said
+            made = "import socket; socket.socket({}, socket.SOCK_DGRAM)"
+            for family in (
+                "socket.AF_INET",
+                "socket.AF_INET6",
+                "socket.AF_UNIX",
+                "socket.AF_NETLINK",
+                "40",
+                "38",
+                "17",
+            ):
+                assert "Permission denied" in await inside.says(f"python3 -c '{made.format(family)}'")
+        await inside.run(f"echo x > /dev/udp/127.0.0.1/{tcp.getsockname()[1]}")
+        with pytest.raises(BlockingIOError):
+            udp.recv(10)
+
+
 async def test_sockets_of_the_machine_are_not_reached(inside: Inside, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as engine, socket.socket(socket.AF_UNIX) as abstract:
         path = tmp_path / "docker.sock"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from garra.core import containers
 from garra.core.errors import ToolFailed
 from garra.core.fence import Fence
+from garra.core.ways import no_way
 from garra.domains.exec.egress import PORT, Asked, Egress, Passage
 from garra.sdk.sandbox import Exit, Opens, Plan, Sandbox
 
@@ -21,7 +22,7 @@ def fenced(plan: Plan, fence: Fence, name: str) -> Plan:
     if fault := fence.fault or next(faults(fence), ""):
         raise ToolFailed(f"No command was run: agents.defaults.sandbox.docker: {fault}")
     binds = tuple(replace(bind, source=os.path.realpath(bind.source)) for bind in fence.binds)
-    return replace(plan, read_only=fence.access == "ro", binds=binds, container=fence.container, name=name)
+    return replace(plan, read_only=fence.access == "ro", binds=(*plan.binds, *binds), container=fence.container, name=name)
 
 
 def faults(fence: Fence) -> Iterator[str]:
@@ -43,6 +44,14 @@ def passage(egress: Egress | None, fence: Fence, sandbox: Sandbox, asked: Asked)
     if egress is None or not fence.ways.open or not isinstance(sandbox, Opens) or not sandbox.opens:
         return None
     return egress.passage(fence.ways, asked)
+
+
+def closed(fence: Fence, sandbox: Sandbox, plan: Plan) -> str:
+    """What is said of a command that wants a network where this sandbox leads none out; empty where one is."""
+    if plan.network or (isinstance(sandbox, Opens) and sandbox.opens):
+        return ""
+    engine = fence.container
+    return "" if engine is not None and engine.network != "none" else no_way(sandbox.name, len(fence.ways.listed))
 
 
 def through(plan: Plan, way: Passage | None) -> Plan:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from garra.core.clip import plain
 from garra.core.value import frozen
+from garra.core.ways import TAIL, unreached
 from garra.domains.exec.egress import Passage
 from garra.io.process.child import Child
 from garra.io.process.output import Output
@@ -37,12 +38,13 @@ class Facts:
 @frozen
 class After:
     """What is left to do when a command has ended: close its way out, `undo` what its wrapper may have left, `free`
-    what was held fast for it.
+    what was held fast for it. `closed` is what the model is told where it had no way out and seems to have wanted one.
     """
 
     passage: Passage | None = None
     undo: Callable[[], Awaitable[object]] | None = None
     free: Callable[[], Awaitable[object]] | None = None
+    closed: str = ""
 
     async def run(self) -> None:
         if self.passage is not None:
@@ -156,8 +158,14 @@ class Job:
             pid=self.child.pid,
             started_at=self.started_at,
             reached=self._after.passage.reached if self._after.passage else (),
-            notes=self._after.passage.notes() if self._after.passage else (),
+            notes=self._notes(),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        if self._after.passage is not None:
+            return self._after.passage.notes()
+        wanted = self._after.closed and self.ended.is_set() and self.child.code and unreached(self.output.last(TAIL))
+        return (self._after.closed,) if wanted else ()
 
     def whole(self) -> Ran:
         return self.ran(plain(self.output.text()))

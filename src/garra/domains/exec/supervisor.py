@@ -272,7 +272,8 @@ class Commands:
             way.begin()
         made = sandbox.wrap(plan)
         undo = Start(made.undo, "/", made.env)
-        return child, After(way, (lambda: self.supervisor.programs.run(undo)) if undo.argv else None)
+        after = (lambda: self.supervisor.programs.run(undo)) if undo.argv else None
+        return child, After(way, after, closed=fenced.closed(self.fence, sandbox, plan))
 
     async def _start(self, plan: Plan, sandbox: Sandbox | None, *, background: bool, same: str = "") -> Child:
         made = Wrapped(plan.argv, plan.env, plan.workdir, closed=False)
