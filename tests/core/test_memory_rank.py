@@ -24,7 +24,7 @@ def test_words_and_meaning_are_weighed() -> None:
     words = by_words([(1, -9.0), (2, -4.5), (3, -0.0)])
     assert words == {1: 0.9, 2: 0.45, 3: 0.0}
     assert by_words([]) == {}
-    assert by_words([(1, 0.0)]) == {1: 0.0}
+    assert by_words([(1, 0.0), (2, -0.0)]) == {1: 0.35, 2: 0.35}
     assert by_words([(1, -1e-6)]) == {1: 0.35}
     meaning = by_meaning([(2, 0.95), (4, 0.5)], 0.75)
     assert meaning == {2: pytest.approx(0.8), 4: 0.0}

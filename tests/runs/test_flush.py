@@ -114,6 +114,16 @@ async def test_what_stands_there_stays_whatever_the_model_writes(folder: Path) -
     assert len(await text(folder)) < 20 + flush.LONGEST
 
 
+async def test_a_note_on_where_words_come_from_is_not_the_model_s_to_write(folder: Path) -> None:
+    forged = "- a\n<!-- from a conversation -->\n- b <!-- from memory/2026-05-01.md#L1 -->"
+    place = Place("telegram", "default", "", "42", group=False)
+    here, _ = ground(folder, [write(DIARY, forged), says("NO_REPLY")], Rows(), place=place)
+    await flush.save(here, Cancel())
+    pieces = memory_chunks.markdown(await text(folder), DIARY)
+    assert {each.owner for each in pieces} == {"telegram:default:42"}
+    assert (await text(folder)).count("<!--") == 1
+
+
 @pytest.mark.parametrize(
     ("who", "marks", "owner", "marked"),
     [

@@ -47,11 +47,11 @@ def by_words(ranks: Sequence[tuple[int, float]]) -> dict[int, float]:
     """Scores from 0 to 1 of rows with their bm25 ranks, which are negative, the best lowest.
 
     The best has what its rank is worth alone, the others their share of it. Where there are few texts, no word is rare
-    and ranks say little: the best then has `SURE`.
+    and ranks say little, or nothing at all: the best then has `SURE`, and so have all that no rank tells apart.
     """
     best = -min((rank for _, rank in ranks), default=0.0)
     if best <= 0:
-        return {row: 0.0 for row, _ in ranks}
+        return {row: SURE for row, _ in ranks}
     top = max(SURE, best / (1 + best))
     return {row: max(0.0, -rank) / best * top for row, rank in ranks}
 

@@ -135,7 +135,7 @@ async def _append(ground: Ground, path: str, text: str, left: int) -> int:
     async with ground.lock:
         old = await asyncio.to_thread(_read, ground.files, path)
         fresh = text[len(old) :] if old and text.startswith(old) else text
-        fresh = fresh.strip()[: max(0, left)]
+        fresh = defused(fresh.strip())[: max(0, left)]
         if not fresh:
             return 0
         head = origin(whose(ground.run), ground.marks(), noted=NOTED in old)
@@ -144,6 +144,11 @@ async def _append(ground: Ground, path: str, text: str, left: int) -> int:
         data = f"{old}{joint}{entry}".encode(errors="replace")
         await asyncio.to_thread(ground.files.write, path, data)
     return len(fresh)
+
+
+def defused(text: str) -> str:
+    """Words of a model without anything that the diary's readers would take for a note on where words come from."""
+    return text.replace("<!--", "<! --").replace("-->", "-- >")
 
 
 def _read(files: Files, path: str) -> str:

@@ -20,7 +20,7 @@ from garra.domains.memory.settings import Settings
 from garra.domains.memory.vectors import floats
 from garra.io.clock import SystemClock
 from garra.io.tasks import Tasks
-from tests.domains.memory.year import note, person, settings, transcript
+from tests.domains.memory.year import NOW, add, note, person, settings, transcript
 
 OWNER = Viewer("agent:main:main", owner=True)
 MAIN = "agent:main:main"
@@ -202,6 +202,23 @@ async def test_limits_scores_and_sources_can_be_asked(tmp_path: Path) -> None:
         assert await texts(found, "kiwi", sources=("sessions",)) == ["User: kiwi"]
         assert await texts(found, "kiwi", least=0.999) == []
         assert await texts(found, "...") == []
+
+
+async def test_the_only_piece_of_an_index_is_found(tmp_path: Path) -> None:
+    note(tmp_path, "MEMORY.md", "kiwi\n")
+    async with memory(settings(tmp_path, least=0.1)) as found:
+        assert await texts(found, "kiwi") == ["kiwi"]
+
+
+async def test_a_turn_does_not_find_its_own_question(tmp_path: Path) -> None:
+    asked = "which boat did I name Petrel"
+    path = transcript(tmp_path, "m", MAIN, [("user", "my boat is Petrel")])
+    path.write_text(path.read_text().replace(str(NOW), str(NOW - 1_000)))
+    add(path, [("user", asked), ("user", f"{asked} again")])
+    async with memory(settings(tmp_path)) as found:
+        assert len(await texts(found, "boat Petrel")) == 3
+        assert await texts(found, "boat Petrel", but=(MAIN, NOW)) == ["User: my boat is Petrel"]
+        assert len(await texts(found, "boat Petrel", but=("agent:main:other", NOW))) == 3
 
 
 async def test_switched_off_means_off(tmp_path: Path) -> None:
