@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final, Literal
 
@@ -37,7 +37,8 @@ class Settings:
     `policy` is what the configuration says of security and of asking. `safe_bins` are the filters that need no entry
     (None: the usual ones), `safe_folders` where they may lie besides, `safe_profiles` those of the owner's own, as they
     stand in the configuration. `barred` says why this turn may not leave the sandbox by `elevated`; empty where it may.
-    `lent` are secrets for single programs, by program and variable.
+    `lent` are secrets for single programs, by program and variable. `seen` gives further folders that a command in a
+    sandbox can read, at their own paths.
     """
 
     host: Host = "auto"
@@ -57,6 +58,7 @@ class Settings:
     safe_profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     barred: str = NO_ELEVATED
     lent: Mapping[str, Mapping[str, Secret]] = field(default_factory=dict)
+    seen: Callable[[], tuple[str, ...]] = tuple
 
 
 @frozen

@@ -315,7 +315,8 @@ class Assembler:
         behalf = Behalf(agent_id, run_id, requester)
         settings = execution.settings(config, For(agent_id, origin, requester))
         reader = self._readers.of(session_key, run_id)
-        settings = replace(settings, lent=reader.lent(settings.lent, lambda: parts.live.config, place.skills))
+        lent = reader.lent(settings.lent, lambda: parts.live.config, place.skills)
+        settings = replace(settings, lent=lent, seen=lambda: reader.seen(place.skills))
         return ToolContext(
             agent_id,
             session_key,

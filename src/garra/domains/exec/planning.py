@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Final
 
 from garra.core import execplan
+from garra.core.containers import Bind
 from garra.core.errors import ToolFailed
 from garra.core.execplan import Settings
 from garra.core.value import frozen
@@ -64,4 +66,13 @@ def planned(launch: Launch, ground: Ground, *, shut_in: bool) -> Plan:
         launch.pty,
         closed,
         limits=LIMITS.named(),
+        binds=tuple(_seen(ground.settings, root)) if shut_in else (),
     )
+
+
+def _seen(settings: Settings, root: str) -> Iterator[Bind]:
+    """The further folders, to be read only; what the workspace holds is there already."""
+    for folder in settings.seen():
+        real = os.path.realpath(folder)
+        if os.path.isdir(real) and not f"{real}/".startswith(f"{root.rstrip('/')}/"):  # noqa: PTH112
+            yield Bind(real, folder)
