@@ -79,6 +79,25 @@ async def test_a_pipe_that_nobody_reads_ends_its_writer(house: House, settings: 
 
 
 @pytest.mark.needs("bwrap")
+async def test_a_folder_that_was_read_up_on_is_seen_and_not_changed(house: House, tmp_path: Path) -> None:
+    kit, linked = tmp_path / "kit", tmp_path / "linked"
+    (house.workspace / "own").mkdir()
+    kit.mkdir()
+    (kit / "go.sh").write_text("#!/bin/sh\necho went\n")
+    (kit / "go.sh").chmod(0o700)
+    linked.symlink_to(kit)
+    seen = (str(kit), str(linked), str(house.workspace / "own"), str(tmp_path / "none"))
+    line = f"{kit}/go.sh; {linked}/go.sh; touch {kit}/x || ls {tmp_path}; touch own/x && echo mine"
+    ran = await house.commands(house.boxed(), Settings(seen=lambda: seen)).run(Launch(line), silent)
+    assert ran.output.count("went") == 2
+    assert "Read-only file system" in ran.output
+    assert ran.output.splitlines()[-1] == "mine"
+    assert not (kit / "x").exists()
+    before = await house.commands(house.boxed()).run(Launch(f"ls {kit}"), silent)
+    assert "No such file" in before.output
+
+
+@pytest.mark.needs("bwrap")
 @pytest.mark.parametrize("settings", [Settings(), ON_HOST])
 @pytest.mark.parametrize("pty", [False, True])
 async def test_a_command_ends_by_ctrl_c_wherever_the_gateway_was_begun(
