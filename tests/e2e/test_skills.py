@@ -121,6 +121,25 @@ async def test_the_next_turn_lists_it(tmp_path: Path) -> None:
         assert (await client.call("skills.search", {"query": "x"})) == {"results": []}
 
 
+@pytest.mark.needs("bwrap")
+async def test_an_installed_script_has_its_key_in_the_sandbox_and_nothing_else_has(tmp_path: Path) -> None:
+    settings = {"skills": {"entries": {"kit": {"env": {"KIT_KEY": VALUE}}}}}
+    script = b'#!/bin/sh\nprintf %s "$KIT_KEY" | sha256sum\n'
+    (tmp_path / "kit" / "scripts").mkdir(parents=True)
+    (tmp_path / "kit" / "SKILL.md").write_text("---\nname: kit\ndescription: d\n---\nRun scripts/plan-trip.\n")
+    (tmp_path / "kit" / "scripts" / "plan-trip").write_bytes(script)
+    async with strict_model() as model, resident(tmp_path, model.url, settings) as house, house.client() as client:
+        assert (await house.run("skills", "install", "kit", "--yes"))[0] == 0
+        folder = house.state / "skills" / "kit"
+        model.then(Use("read", {"path": f"{folder}/SKILL.md"}), Use("exec", {"command": f"{folder}/scripts/plan-trip"}))
+        model.then(Use("exec", {"command": f"{folder}/scripts/plan-trip; env"}), Say("done"))
+        await client.say("Run it.")
+        _, alone, beside = results(model)
+        assert hashlib.sha256(VALUE.encode()).hexdigest() in alone
+        assert hashlib.sha256(b"").hexdigest() in beside
+        assert "KIT_KEY" not in beside
+
+
 HOSTILE = {
     "up.zip": zipped({**FILES, "../../evil": b"x"}),
     "absolute.zip": zipped({**FILES, "/tmp/evil": b"x"}),

@@ -81,7 +81,6 @@ class Reader:
 
         return Lending(base, able)
 
-
     def seen(self, shelf: Shelf) -> tuple[str, ...]:
         """The folders of the skills that were read until then: its commands may read them too."""
         return tuple(folder for folder in self.readers.read(self.session_key) if shelf.at(folder) is not None)
