@@ -70,9 +70,12 @@ def current(paths: Paths) -> Path | None:
 
 
 def program(paths: Paths) -> Path:
-    """The interpreter that the next start of Garra is to use. Blocks."""
-    mine = Path(sys.executable)
-    return (current(paths) if detect(paths).kind == "versions" else None) or mine
+    """The interpreter that the next start of Garra is to use: the version in place, where this program is one of those
+    that `garra update` knows. Blocks.
+    """
+    mine, place = Path(sys.executable), Path(sys.prefix).resolve()
+    known = place.is_relative_to(versions(paths).resolve()) or place == (base(paths) / "previous").resolve()
+    return (current(paths) if known else None) or mine
 
 
 def detect(paths: Paths, prefix: Path | None = None, root: Path = Path("/")) -> Install:

@@ -1,4 +1,4 @@
-"""`garra gateway status` and `garra gateway probe`: is a gateway there, and does it let us in."""
+"""`garra gateway probe`, and most of `garra gateway status`: is a gateway there, and does it let us in."""
 
 from __future__ import annotations
 
@@ -7,27 +7,33 @@ from typing import Any
 
 from garra.client import quick
 from garra.client.socket import own, reason
-from garra.client.target import Target
+from garra.client.target import Target, Wanted
 from garra.core.errors import GarraError
 from garra.faces.cli import output, parsing, place
+from garra.faces.cli.place import Place
 from garra.io.clock import SystemClock
 
 
 def run(arguments: Sequence[str]) -> int:
     parser = parsing.with_target(
-        parsing.with_json(parsing.parser("gateway status", "Say whether a gateway is there and lets us in."))
+        parsing.with_json(parsing.parser("gateway probe", "Say whether a gateway is there and lets us in."))
     )
     asked = parser.parse_args(list(arguments))
-    here = place.here()
-    target = here.target(parsing.wanted(asked))
-    found = probe(target)
-    report = {"ok": found["reachable"], "gateway": {"url": target.url, "urlSource": target.source}, **found}
-    report["process"] = here.holder
+    report, words = told(place.here(), parsing.wanted(asked))
     if asked.json:
         output.say_json(report)
     else:
-        output.say(_words(report))
-    return 0 if found["reachable"] else 1
+        output.say(words)
+    return 0 if report["ok"] else 1
+
+
+def told(here: Place, wanted: Wanted) -> tuple[dict[str, Any], str]:
+    """What is found of a gateway: as JSON, and in words."""
+    target = here.target(wanted)
+    found = probe(target)
+    report = {"ok": found["reachable"], "gateway": {"url": target.url, "urlSource": target.source}, **found}
+    report["process"] = here.holder
+    return report, _words(report)
 
 
 def probe(target: Target, timeout_s: float = 5.0) -> dict[str, Any]:

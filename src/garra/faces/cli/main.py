@@ -95,7 +95,9 @@ def _brought() -> Any:
 
 
 def _start(module: str, arguments: Sequence[str]) -> int:
-    code: int = importlib.import_module(module).run(arguments)
+    """Run `module`, which may name another of its functions: `package.module:function`."""
+    name, _, function = module.partition(":")
+    code: int = getattr(importlib.import_module(name), function or "run")(arguments)
     return code
 
 
