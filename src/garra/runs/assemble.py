@@ -26,6 +26,7 @@ from garra.domains.context import prompt, stamps
 from garra.domains.context.held import NAMES, Held
 from garra.domains.context.workspace import Workspace
 from garra.domains.exec.supervisor import Behalf, Supervisor
+from garra.domains.models import params
 from garra.domains.models.registry import Models
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
@@ -170,7 +171,7 @@ class Assembler:
         marks = self._readings.of(run, transcript, config.tools.taint.mode)
         watch = Watch(run, marks, parts.sessions, lambda: parts.live.config)
         await watch.begin(session)
-        level, login = self._thinking(run, session, config), profile(session.extra)
+        level, login = self._thinking(run, session, config, models[0]), profile(session.extra)
         said = Said(blots.text(built.system), blots.text(built.tail), offered, level, login)
         ask = Asking(run, parts.models, said, history, view=view, payer=parts.purse.payer(run))
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
@@ -236,9 +237,9 @@ class Assembler:
             total_chars=self._cap(turn.agent_id, config, "bootstrap_total_max_chars", TOTAL_CHARS),
         )
 
-    def _thinking(self, run: Run, session: Session, config: Config) -> Level:
+    def _thinking(self, run: Run, session: Session, config: Config, model: Model) -> Level:
         agent = config.agents.find(run.agent_id)
-        own = agent.thinking_default if agent else None
+        own = (agent.thinking_default if agent else None) or params.level(model)
         level = run.turn.thinking or session.thinking or own or config.agents.defaults.thinking_default or "off"
         return thinking.level(level) or "off"
 

@@ -219,3 +219,14 @@ def test_the_limits_field_is_tried_by_both_names_then_left_out() -> None:
     assert unknown is not None
     assert unknown.limit_field == ""
     assert without(unknown, failures.refused(400, "max_tokens")) is None
+
+
+async def test_what_the_owner_wants_in_the_body_is_there() -> None:
+    told = {"chat_template_kwargs": {"enable_thinking": False}, "extra_body": {"top_k": 5, "stream": True}, "other": 1}
+    body = await written(request(user("hi"), model=replace(MODEL, compat={"params": told})))
+    assert (body["chat_template_kwargs"], body["top_k"]) == ({"enable_thinking": False}, 5)
+    assert "other" not in body
+    odd = {"chat_template_kwargs": 1, "extraBody": []}
+    assert "chat_template_kwargs" not in await written(
+        request(user("hi"), model=replace(MODEL, compat={"params": odd}))
+    )

@@ -16,6 +16,7 @@ from garra.core.failover import Attempt
 from garra.core.messages import Assistant, Image, Text, Thinking, User
 from garra.core.resuming import NOTE
 from garra.core.secret import Secret
+from garra.domains.models import params
 from garra.domains.models.call import Way
 from garra.io.env import Environment
 from garra.sdk.model import EventStream
@@ -291,3 +292,27 @@ async def test_a_family_is_prepared_in_the_background(at: Desk) -> None:
 async def test_half_a_letter_does_not_break_the_request(at: Desk) -> None:
     await at.models.stream(at.request("fake/m", user("half \ud83d a letter"))).result()
     assert at.server.requests[0].body["messages"][-1]["content"] == "half ? a letter"
+
+
+async def test_params_of_an_agent_count_more_than_those_of_a_model(at: Desk) -> None:
+    common = {
+        "params": {"temperature": 0.9, "maxTokens": 900, "extra_body": {"seed": 7}},
+        "models": {"fake/m": {"params": {"temperature": 0.5, "thinking": "high"}}},
+    }
+    agents = [
+        {"id": "main"},
+        {"id": "dry", "params": {"temperature": 0}},
+        {"id": "brief", "models": {"fake/m": {"params": {"maxTokens": 90, "thinking": "off"}}}},
+        {"id": "odd", "params": {"temperature": "warm", "maxTokens": -1, "thinking": 5}},
+    ]
+    at.configure({**at.provider(), "agents": {"defaults": common, "list": agents}})
+    for agent in ("main", "dry", "brief", "odd"):
+        await at.models.stream(replace(at.request("fake/m"), model=at.models.resolve("fake/m", agent))).result()
+    said = [(seen.body.get("temperature"), seen.body["max_completion_tokens"], seen.body["seed"])
+            for seen in at.server.requests]  # fmt: skip
+    assert said[:3] == [(0.5, 900, 7), (0.0, 900, 7), (0.5, 90, 7)]
+    assert (said[3][0], said[3][1] > 900) == (None, True), "what makes no sense is left out"
+    levels = [params.level(at.models.resolve("fake/m", agent)) for agent in ("main", "brief", "odd")]
+    assert levels == ["high", "off", None]
+    await at.models.stream(replace(at.request("fake/m"), temperature=0.1)).result()
+    assert at.server.requests[-1].body["temperature"] == 0.1, "what a call needs stays"

@@ -12,7 +12,7 @@ from garra.core.failover import State
 from garra.core.messages import Assistant
 from garra.core.thinking import levels
 from garra.core.value import frozen, replace
-from garra.domains.models import catalog, keys
+from garra.domains.models import catalog, keys, params
 from garra.domains.models.audio import Listening
 from garra.domains.models.call import PLAIN, Call, Ports, Way
 from garra.domains.models.catalog import Entry
@@ -116,7 +116,7 @@ class Models:
         model = self._model(self._entry(provider), model_id)
         if not model.base_url and model.api != "local":
             raise NotFound(f"provider {provider} has no address: set models.providers.{provider}.baseUrl")
-        return model
+        return params.tuned(model, self._config().agents, agent_id)
 
     def _model(self, entry: Entry, model_id: str) -> Model:
         """The model with what its server told of it."""
@@ -182,7 +182,7 @@ class Models:
         entry, cap = self._entry_of(model.provider), self._config().auth.cooldowns
         state = State(models=way.behind, cap=cap.rate_limited_profile_rotations)
         call = Call(api, self._ports, self.profiles, entry=entry, stream=stream, way=way, state=state)
-        stream.start(self._ports.spawn, lambda: call.run(request), f"call {model.ref}")
+        stream.start(self._ports.spawn, lambda: call.run(params.warmed(request)), f"call {model.ref}")
         return stream
 
     def resting(self, model: Model, agent: str = "") -> bool:

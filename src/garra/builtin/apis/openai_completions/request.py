@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from garra.builtin.apis.openai_completions.dialect import Dialect, reasoning
@@ -83,7 +83,14 @@ def _head(request: ModelRequest, dialect: Dialect) -> dict[str, Any]:
         head["tools"] = [_tool(tool) for tool in request.tools]
         if dialect.tool_choice:
             head["tool_choice"] = "auto"
-    return head | dict(model.compat.get("extraBody") or {})
+    return head | dict(model.compat.get("extraBody") or {}) | _own(params(model))
+
+
+def _own(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What the owner wants in the body as it is."""
+    template, body = told.get("chat_template_kwargs"), told.get("extra_body", told.get("extraBody"))
+    own: dict[str, Any] = {"chat_template_kwargs": template} if isinstance(template, Mapping) else {}
+    return own | dict(body) if isinstance(body, Mapping) else own
 
 
 def _cache(request: ModelRequest) -> dict[str, Any]:
