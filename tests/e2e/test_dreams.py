@@ -12,7 +12,7 @@ import pytest
 from garra.testing.model_server import Say, Use
 from tests.e2e.resident import Resident
 from tests.e2e.test_approvals import results
-from tests.e2e.test_house_tools import OWNER, house, say
+from tests.e2e.test_house_tools import FRIEND, OWNER, house, say
 
 pytestmark = pytest.mark.e2e
 
@@ -83,3 +83,20 @@ async def test_a_line_that_was_looked_for_is_kept_when_its_owner_says_so(tmp_pat
         assert "Lisbon" not in memory.read_text()
         assert "I like tea" in memory.read_text()
         assert [each["state"] for each in (await told(program, "dreams"))["dreams"]] == ["undone"]
+
+
+async def test_dreaming_is_switched_by_its_owner_alone_from_a_chat(tmp_path: Path) -> None:
+    async with house(tmp_path) as (program, _, telegram):
+        await say(telegram, FRIEND, "/dreaming on")
+        assert "Only an owner" in telegram.shown(FRIEND)[-1]
+        await say(telegram, OWNER, "/dreaming")
+        assert "Dreaming: off." in telegram.shown(OWNER)[-1]
+        await say(telegram, OWNER, "/dreaming on")
+        assert "Dreaming: on, 0 3 * * *" in telegram.shown(OWNER)[-1]
+        assert "no model is asked" in telegram.shown(OWNER)[-1]
+        code, out, _ = await program.run("config", "get", "plugins.entries.memory-core.config.dreaming.enabled")
+        assert (code, out.strip()) == (0, "true")
+        await say(telegram, OWNER, "/dreaming help")
+        assert "garra memory dreams" in telegram.shown(OWNER)[-1]
+        await say(telegram, OWNER, "/dreaming of sheep")
+        assert "/dreaming status" in telegram.shown(OWNER)[-1]

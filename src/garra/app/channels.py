@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from garra import __version__
-from garra.app import accounts, asking, compaction, hearing, webchat, weighing
+from garra.app import accounts, asking, compaction, hearing, nights, webchat, weighing
 from garra.app.arrivals import Arrivals
 from garra.app.couriers import Couriers, Trade
 from garra.app.discreet import Discreet
@@ -250,6 +250,7 @@ class Channels:
             workspace=lambda agent: str(house.paths.workspace(agent, house.live.config)),
             halt=self._halt,
             compact=compaction.asked(house.sessions, house.runs, new_id),
+            dreaming=lambda agent, words, owner: nights.said(house, agent, words, owner),
             context=weighing.asked(house, self.pairing.allowed),
             warn=log.warning,
             attachments=Fetched(self._media, self._couriers.channel, self._ears, self.handles),

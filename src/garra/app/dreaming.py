@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
@@ -101,6 +101,20 @@ class Dreams:
         self._house.recalls.notice(agent)
         return done
 
+    async def said(self, agent: str, words: str, *, owner: bool) -> str:
+        """What `/dreaming` answers; only the owner may switch it. Raises UserError."""
+        word = words.split(maxsplit=1)[0].lower() if words.split() else "status"
+        if word == "help":
+            return HELP
+        if word in ("on", "off"):
+            if not owner:
+                raise UserError(f"Only an owner may use /dreaming {word}.")
+            path = ("plugins", "entries", section.PLUGIN, "config", "dreaming", "enabled")
+            await self._house.live.change(lambda writer: writer.set(path, word == "on"))
+        elif word != "status":
+            raise UserError(HELP)
+        return await asyncio.to_thread(shown, await self.status(agent))
+
     async def pages(self, agent: str) -> dict[str, Any]:
         """DREAMS.md, as the original's clients ask for it."""
         ground = await self._ground(agent)
@@ -159,6 +173,27 @@ class Dreams:
             stream.abort()
         usage = {"model": model.ref, "input": answer.usage.input, "output": answer.usage.output}
         return " ".join(answer.text.split())[: 4 * WORDS], usage
+
+
+HELP: Final = (
+    "/dreaming status: whether I look through my notes at night, and what I propose to keep. /dreaming on and "
+    "/dreaming off switch it, for owners. What I propose is looked at and taken in with `garra memory dreams`."
+)
+
+
+def shown(told: Mapping[str, Any]) -> str:
+    """The state of dreaming, for a chat. Reads the zone's file."""
+    waiting = len(told["waiting"])
+    more = (
+        f" {waiting} proposal{'s wait' if waiting != 1 else ' waits'} for you (garra memory dreams)." if waiting else ""
+    )
+    if not told["enabled"]:
+        return f"Dreaming: off.{more} /dreaming on switches it on."
+    at = told["nextRunAtMs"]
+    when = f", next {datetime.fromtimestamp(at / 1000, stamps.zone(told['zone'])):%Y-%m-%d %H:%M}" if at else ""
+    by = told["model"] or "no model is asked"
+    how = "clean lines come in at once" if told["apply"] == "auto" else "what I propose waits for you"
+    return f"Dreaming: on, {told['frequency']} {told['zone']}{when}; {how}; {by}.{more}"
 
 
 def stopped(failure: Failure) -> UserError:

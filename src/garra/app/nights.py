@@ -48,6 +48,10 @@ class Nights:
         found = entry.config.get("dreaming") if entry is not None else None
         return self.on and isinstance(found, Mapping) and found.get("enabled") is True
 
+    async def said(self, agent: str, words: str, *, owner: bool) -> str:
+        """What `/dreaming` answers. Raises UserError."""
+        return await self.dreams().said(agent, words, owner=owner)
+
     async def run(self) -> None:
         """Until cancelled: a sweep over each agent's memory at the times of `dreaming.frequency`."""
         clock = self._house.clock
@@ -78,6 +82,12 @@ class Nights:
 
 def watch(house: House, host: Host) -> None:
     """Let the gateway have it."""
-    nights = Nights(house)
+    nights = house.recalls.nights = Nights(house)
     host.more[WHERE] = nights
     house.spawn(nights.run(), "dreams")
+
+
+async def said(house: House, agent: str, words: str, owner: bool) -> str:  # noqa: FBT001 - a port of the chats
+    """What `/dreaming` answers. Raises UserError."""
+    nights: Nights = house.recalls.nights or Nights(house)
+    return await nights.said(agent, words, owner=owner)

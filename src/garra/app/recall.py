@@ -27,11 +27,12 @@ WHERE: Final = "memory"
 
 
 class Recalls:
-    """`sdk.context.Recall`; `make` makes what it is answered by, once."""
+    """`sdk.context.Recall`; `make` makes what it is answered by, once. `nights` are the gateway's, where one runs."""
 
     def __init__(self, config: Callable[[], Config], make: Callable[[], Remembering]) -> None:
         self._config, self._make = config, make
         self._made: Remembering | None = None
+        self.nights: Any = None
 
     @property
     def on(self) -> bool:

@@ -251,6 +251,14 @@ async def _approve(host: Host, session: Session, typed: Typed, caller: Caller) -
     return await approve.answer(here, asked)
 
 
+async def _dreaming(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
+    found = host.more.get("dreams")
+    if found is None:
+        raise Unavailable("the gateway is only starting; try again in a moment", retryable=True)
+    answer: str = await found.said(session.agent_id, typed.argument, owner=caller.may(ADMIN))
+    return answer
+
+
 async def _elsewhere(host: Host, session: Session, typed: Typed, caller: Caller) -> str:
     return f"/{typed.word} is for a chat on a platform; this is the gateway's own."
 
@@ -275,6 +283,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("usage", "tokens of this conversation, of today and of this month", "status", _usage),
     Command("compact", "sum up the conversation so far", "session", _compact, takes="[what matters most]"),
     Command("context", "what fills the model's window", "status", _context, takes="[list | detail | json]"),
+    Command("dreaming", "whether notes are looked through at night", "options", _dreaming, takes="[status | on | off]"),
     Command("undo", "go back to the conversation before the last reset", "session", _undo),
     Command("pair", "who asks to be let in; let one in", "management", _pair, takes="[code]"),
     Command("approve", "allow what an agent asks", "management", _approve, takes="[id] [answer]"),

@@ -357,6 +357,7 @@ CHORES: Final[Mapping[str, Chore]] = {
     "reply": _reply,
     "compact": _compact,
     "context": _weighed,
+    "dreaming": lambda desk: desk.ports.dreaming(desk.agent, desk.given.words, desk.spoken.admitted.owner),
     "activation": _activation,
     "pair": _pair,
     "approve": _approve,

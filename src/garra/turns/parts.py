@@ -239,6 +239,11 @@ async def cannot_weigh(key: SessionKey) -> Mapping[str, Any]:
     raise UserError(f"What fills the window of {key} is not known here.")
 
 
+async def cannot_dream(agent: str, words: str, owner: bool) -> str:  # noqa: FBT001 - a port
+    """Where there is nothing to look through. Raises UserError."""
+    raise UserError("There is no memory here that could be looked through.")
+
+
 @frozen
 class Ports:
     """Everything. `workspace` gives an agent's folder; `halt` ends a session's programs and sub-agents, and says how
@@ -264,6 +269,7 @@ class Ports:
     attachments: Attachments = field(default_factory=Names)
     compact: Callable[[str, str], Awaitable[str]] = cannot_compact
     context: Callable[[SessionKey], Awaitable[Mapping[str, Any]]] = cannot_weigh
+    dreaming: Callable[[str, str, bool], Awaitable[str]] = cannot_dream
     version: str = ""
     subagents: Subagents | None = None
     approvals: Approvals | None = None
