@@ -21,7 +21,7 @@ def serve(house: House, host: Host) -> None:
         app = importlib.import_module("garra.app.skills")
         live, here = house.live, Path(house.paths.state)
         found: AbstractAsyncContextManager[Any] = app.lent(
-            house.paths, house.env, lambda: live.snapshot, house.programs, here
+            house.paths, house.env, lambda: live.snapshot, house.programs, here=here
         )
         return found
 

@@ -110,7 +110,9 @@ class Shop:
         found = await asyncio.to_thread(origin, wish.source, self.here, self.paths.home)
         return await self._offered(wish, found)
 
-    async def wanted(self, source: str, name: str, agent: str, sha256: str, inside: str) -> Offer:
+    async def wanted(
+        self, source: str, *, name: str = "", agent: str = "", sha256: str = "", inside: str = ""
+    ) -> Offer:
         """`offer` for a wish in pieces."""
         return await self.offer(Wish(source, name, agent, sha256, inside))
 
@@ -226,7 +228,7 @@ async def opened(paths: Paths, env: Mapping[str, str], here: Path) -> AsyncItera
     snapshot = await asyncio.to_thread(load, paths, env)
     programs = Programs()
     try:
-        async with lent(paths, env, lambda: snapshot, programs, here) as shop:
+        async with lent(paths, env, lambda: snapshot, programs, here=here) as shop:
             yield shop
     finally:
         await programs.close()
@@ -234,7 +236,7 @@ async def opened(paths: Paths, env: Mapping[str, str], here: Path) -> AsyncItera
 
 @asynccontextmanager
 async def lent(
-    paths: Paths, env: Mapping[str, str], snapshot: Callable[[], Snapshot], programs: Programs, here: Path
+    paths: Paths, env: Mapping[str, str], snapshot: Callable[[], Snapshot], programs: Programs, *, here: Path
 ) -> AsyncIterator[Shop]:
     """With the programs of who calls."""
     async with door(snapshot) as web:

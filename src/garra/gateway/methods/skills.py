@@ -127,7 +127,9 @@ async def install(host: Host, caller: Caller, params: SkillsInstall) -> dict[str
         raise UserError(NO_UPLOAD if params.upload_id else NO_INSTALLER if params.install_id else NO_REGISTRY)
     async with _shop(host) as shop:
         agent = host.agent(params.agent_id) if params.agent_id else ""
-        offer = await shop.wanted(params.origin, params.as_name or "", agent, params.sha256, params.path)
+        offer = await shop.wanted(
+            params.origin, name=params.as_name or "", agent=agent, sha256=params.sha256, inside=params.path
+        )
         told = offer.told()
         if not params.confirm:
             return {"ok": False, "needsConfirm": True, "offer": told}
