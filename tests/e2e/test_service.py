@@ -9,11 +9,13 @@ import signal
 import stat
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.program import Program, awaited, port
+from tests.e2e.resident import free_port
 
 pytestmark = pytest.mark.e2e
 
@@ -66,10 +68,14 @@ def program(tmp_path: Path) -> Iterator[Program]:
     made = Program(tmp_path, {"PATH": f"{bin_}:/usr/bin:/bin", "MY_TOKEN": "secret-of-mine-0123456789"})
     if "PYTHONPATH" in os.environ:
         made.env["PYTHONPATH"] = os.environ["PYTHONPATH"]
-    made.configure(gateway={"port": 0, "auth": {"mode": "token", "token": "${MY_TOKEN}"}})
+    made.configure(gateway={"port": free_port(), "auth": {"mode": "token", "token": "${MY_TOKEN}"}})
     yield made
     if (kept := tmp_path / "fake.pid").exists():
         os.kill(int(kept.read_text()), signal.SIGKILL)
+
+
+def listens(program: Program, *, yes: bool) -> bool:
+    return (port(program) is not None) == yes
 
 
 def calls(program: Program) -> list[str]:
@@ -98,13 +104,12 @@ def test_install_status_stop_start_restart_uninstall(program: Program) -> None:
     again = program.run("gateway", "restart", "--json")
     assert again.code == 0, again.err
     assert again.json["restart"]["after"]["readyMs"] > 0
-    assert port(program) == at, "in place: the same port, though any would do"
+    assert port(program) == at, "in place"
     assert calls(program)[2:] == []
     for words, call in ((("stop",), f"stop {name}"), (("start",), f"start {name}")):
         assert program.run("gateway", *words).code == 0
         assert calls(program)[-1] == f"--user {call}"
-        over = words == ("stop",)
-        awaited(lambda over=over: (port(program) is None) == over)
+        awaited(partial(listens, program, yes=words == ("start",)))
     assert program.run("gateway", "restart", "--force").code == 0
     assert calls(program)[-1] == f"--user restart {name}"
     gone = program.run("daemon", "uninstall", "--json")
