@@ -145,7 +145,7 @@ export function items(rows: readonly Dict[]): Item[] {
       const before = found.at(-1);
       const blocks = blocksOf(row, id, at);
       for (const block of blocks) if (block.kind === "call") calls.set(block.call.id, block.call);
-      if (before?.kind === "answer" && !before.cut && mark.truncated !== true && before.runId === String(mark.runId ?? "")) {
+      if (before?.kind === "answer" && !before.cut && mark.truncated !== true && goesOn(before, String(mark.runId ?? ""))) {
         before.blocks.push(...blocks);
         before.spent = timed(added(before.spent, spentOf(row)), found, at);
         before.fault = faultOf(row);
@@ -162,6 +162,11 @@ export function items(rows: readonly Dict[]): Item[] {
     }
   }
   return found;
+}
+
+/** Whether a message of run `runId` is more of an answer; one without a run is, after a call. */
+function goesOn(before: Item, runId: string): boolean {
+  return before.runId === runId && (runId !== "" || before.blocks.at(-1)?.kind === "call");
 }
 
 function faultOf(row: Dict): string {

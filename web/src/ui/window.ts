@@ -76,8 +76,8 @@ export class Windowed implements ReactiveController {
   }
 
   hostUpdate(): void {
-    this.choose();
     this.anchor = this.atEnd ? null : this.seen();
+    this.choose(this.depth());
   }
 
   hostUpdated(): void {
@@ -92,6 +92,15 @@ export class Windowed implements ReactiveController {
       const moved = row ? row.getBoundingClientRect().top - this.anchor.top : 0;
       if (Math.abs(moved) > 0.5) this.scroller.scrollTop += moved;
     }
+    this.place = this.scroller.scrollTop;
+    if (ids.length && this.place < MARGIN) this.nearTop();
+  }
+
+  /** How far into the list the view is: by the row a person looks at, which may have got others before it. */
+  private depth(): number {
+    const at = this.anchor ? this.ids().indexOf(this.anchor.id) : -1;
+    if (!this.anchor || at < 0) return this.above();
+    return this.sum(at) + (this.scroller?.getBoundingClientRect().top ?? 0) - this.anchor.top;
   }
 
   private scrolled = (): void => {
@@ -105,7 +114,7 @@ export class Windowed implements ReactiveController {
       const near = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < END;
       const atEnd = near || (this.atEnd && !up);
       const before = [this.first, this.last].join();
-      this.choose();
+      this.choose(this.above());
       if (before !== [this.first, this.last].join() || atEnd !== this.atEnd) {
         this.atEnd = atEnd;
         this.host.requestUpdate();
@@ -114,7 +123,7 @@ export class Windowed implements ReactiveController {
     });
   };
 
-  private choose(): void {
+  private choose(top: number): void {
     const ids = this.ids();
     const view = this.scroller?.clientHeight ?? 900;
     if (this.atEnd) {
@@ -124,7 +133,6 @@ export class Windowed implements ReactiveController {
       this.last = ids.length;
       return;
     }
-    const top = this.above();
     let at = 0;
     let y = 0;
     for (; at < ids.length && y + this.height(ids[at]!) < top - MARGIN; at += 1) y += this.height(ids[at]!);
