@@ -101,6 +101,10 @@ async def test_the_next_model_answers_this_turn_and_the_first_is_asked_the_next(
         second = await trace(program)
         assert (second["winnerModel"], second["fallbackUsed"]) == ("a", False)
         assert model.asked_models() == ["a", "a", "a", "c", "a"]
+        model.put("a", *[Fail(500, "boom")] * 3)
+        code, out, err = await program.run("agent", "--message", "hello")
+        assert (code, err) == (0, "garra: two/c answered instead of one/a: the provider has a fault\n")
+        assert "hello" in out
 
 
 @pytest.mark.req("MODEL-12", "MODEL-17")
@@ -140,7 +144,7 @@ async def test_each_level_of_recovery_is_seen_in_the_trace(tmp_path: Path) -> No
         ended = await trace(program)
         tried = [(each["model"], each["result"]) for each in ended["attempts"]]
         assert tried == [("b", "rate_limit"), ("b", "rate_limit"), ("a", "rate_limit")], "a was asked as a probe"
-        assert re.search(r"Every model failed: one/b .* Retry in (29|30) s", ended["said"][0])
+        assert re.search(r"Every model failed: one/b, one/a \(rate_limit\)\. Retry in (29|30) s", ended["said"][0])
         model.asked_of.clear()
         again = await trace(program)
         assert {each["level"] for each in again["attempts"]} == {"session"}

@@ -91,7 +91,7 @@ async def test_when_all_are_limited_the_line_has_the_soonest_time() -> None:
     events, _, _ = await walk({"a": slow, "b": quick, "c": failing(FailureKind.AUTH)})
     assert isinstance(events[-1], Failed)
     assert events[-1].failure.message.endswith(
-        "Every model failed: p/a (rate_limit), p/b (rate_limit), p/c (auth). Retry in 30 s (p/b)."
+        "Every model failed: p/a, p/b (rate_limit), p/c (auth). Retry in 30 s (p/b)."
     )
     assert events[-1].failure.retry_after_ms == 30_000
 

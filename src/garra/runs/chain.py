@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from garra.core import failover, failures, resuming
 from garra.core.errors import Failure
@@ -93,7 +94,10 @@ class Chain:
         """The last failure; when several models failed, its line names them all, and who is free first."""
         if len(self._failed) < 2:
             return failed
-        tried = ", ".join(f"{each.provider}/{each.model} ({each.kind.value})" for each in self._failed)
+        alike = groupby(self._failed, lambda each: each.kind.value)
+        tried = ", ".join(
+            f"{', '.join(f'{each.provider}/{each.model}' for each in same)} ({why})" for why, same in alike
+        )
         free = [each for each in self._failed if each.retry_after_ms and each.kind in failover.LIMITS]
         soonest = min(free, key=lambda each: each.retry_after_ms or 0, default=None)
         old = failed.failure

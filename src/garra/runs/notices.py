@@ -29,6 +29,9 @@ WHY: Final[Mapping[str, str]] = {
 }
 
 
+RESTS: Final = "it rests after a fault"
+
+
 @frozen
 class Notice:
     """What is told, and what the session's entry keeps of it."""
@@ -64,4 +67,4 @@ def told(extra: Mapping[str, Any], selected: str) -> str:
 def _reason(selected: str, attempts: list[Attempt]) -> str:
     """Why the one that was meant did not answer; where it was not asked, it rests."""
     failed = [each.result for each in attempts if f"{each.provider}/{each.model}" == selected]
-    return failed[-1] if failed else "it rests after a fault"
+    return failed[-1] if failed else RESTS

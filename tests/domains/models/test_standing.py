@@ -18,6 +18,7 @@ from garra.domains.models.logins import Kept, Logins
 from garra.domains.models.probing import Limits, Target
 from garra.domains.models.registry import Models
 from garra.io.store.db import Database
+from garra.testing.model_dialects import Cut
 from garra.testing.model_server import Fail, Silence
 from tests.domains.models.desk import KNOWN, Desk, desk
 
@@ -115,6 +116,8 @@ async def test_each_login_is_tried_with_one_request(at: tuple[Desk, Models, Logi
         (Fail(402, "no credit"), "billing"),
         (Fail(400, "bad field"), "format"),
         (Fail(404, "no such model"), "no_model"),
+        (Fail(500, "boom"), "server_error"),
+        (Cut("o"), "cut off"),
     ],
 )
 async def test_what_a_failure_is_called(at: tuple[Desk, Models, Logins], reply: Any, status: str) -> None:

@@ -92,3 +92,15 @@ def test_who_asks_to_be_let_in_cannot_look_like_another() -> None:
     }
     cells = pairing._waiting({**row, "metadata": {"name": 'evil" telegram\u202e 42'}})
     assert cells == ("telegram", "two", r"6\x1b6", r'"evil\" telegram\u202e 42"', "ABCDEFGH", "12:30 UTC")
+
+
+def test_who_answered_instead_is_told_with_the_reason() -> None:
+    def blob(wanted: str, *attempts: dict[str, str]) -> dict[str, Any]:
+        receipt = {"requested": {"provider": "p", "model": wanted}, "effective": {"provider": "p", "model": "b"}}
+        told = {**receipt, "rerouted": wanted != "b"}
+        return {"meta": {"agentMeta": {"terminalReceipt": told}, "executionTrace": {"attempts": list(attempts)}}}
+
+    failed = {"provider": "p", "model": "a", "result": "timeout"}
+    assert turn.rerouted(blob("a", failed)) == "p/b answered instead of p/a: it did not answer in time"
+    assert turn.rerouted(blob("a")) == "p/b answered instead of p/a: it rests after a fault"
+    assert turn.rerouted(blob("b")) == turn.rerouted({"meta": {}}) == ""

@@ -31,6 +31,9 @@ _BUCKETS: Final = {
     FailureKind.NETWORK: "timeout",
     FailureKind.REFUSED: "format",
     FailureKind.NOT_FOUND: "no_model",
+    FailureKind.CUT: "cut off",
+    FailureKind.EMPTY: "empty",
+    FailureKind.SERVER: "server_error",
 }
 
 

@@ -90,6 +90,8 @@ def _answered(here: Place, asked: argparse.Namespace, answer: Answer) -> int:
         answer.json(whole)
     else:
         answer.text(went.text)
+        if line := turn.rerouted(went.blob):
+            output.note(f"garra: {line}")
     return 0
 
 

@@ -86,6 +86,20 @@ def outcome(answer: Mapping[str, Any]) -> Outcome:
     return Outcome(status, answer.get("result") or {"payloads": [], "meta": {}}, fault, str(answer.get("runId", "")))
 
 
+def rerouted(blob: Mapping[str, Any]) -> str:
+    """Who answered instead of the model that was asked, and why, in one line; empty where it answered itself."""
+    meta = blob.get("meta") or {}
+    receipt = (meta.get("agentMeta") or {}).get("terminalReceipt") or {}
+    if not receipt.get("rerouted"):
+        return ""
+    wanted, came = (f"{row['provider']}/{row['model']}" for row in (receipt["requested"], receipt["effective"]))
+    attempts = (meta.get("executionTrace") or {}).get("attempts") or ()
+    failed = [row for row in attempts if f"{row['provider']}/{row['model']}" == wanted and row["result"] != "success"]
+    notices = importlib.import_module("garra.runs.notices")
+    why = str(failed[-1]["result"]) if failed else notices.RESTS
+    return f"{came} answered instead of {wanted}: {notices.WHY.get(why, why)}"
+
+
 def embedded(place: Place, ask: Ask, workspace: Path | None = None) -> Outcome:
     """Ask an agent that lives in this process for as long as it answers.
 
