@@ -10,7 +10,6 @@ import socket
 import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import uvloop
@@ -33,6 +32,7 @@ from garra.app import (
     strange,
     switches,
     trying,
+    webchat,
     weighing,
 )
 from garra.app.channels import Channels
@@ -53,8 +53,7 @@ from garra.gateway import door, kin, table, work
 from garra.gateway import serve as port
 from garra.gateway.host import Host, Parts
 from garra.gateway.method import Registry
-from garra.gateway.methods import chat, models_auth, pairing, questions, status
-from garra.gateway.methods.tools_why import paired
+from garra.gateway.methods import pairing, questions, status
 from garra.gateway.opening import Opening
 from garra.gateway.server import Gateway
 from garra.gateway.site import Site
@@ -171,14 +170,14 @@ class _Resident:
         with trace.step("channels"):
             switch = host.more[work.SWITCH] = await switches.made(house)
             channels = self.channels = Channels(house, kept.also, switch)
-            channels.put = partial(chat.put, host)
+            channels.put = webchat.putting(host)
             host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
             host.more |= {"shares": channels.shares, "handles": channels.handles}
             host.more[WEBCHAT] = channels.webchat
             host.more[kin.WHERE] = house.subagents
-            host.more[weighing.WHERE] = weighing.asked(house, lambda *where: paired(host)(*where))
+            host.more[weighing.WHERE] = weighing.asked(house, channels.pairing.allowed)
             host.more[work.LEDGER] = house.purse.ledger
-            host.more[models_auth.WHERE] = house.keeper
+            host.more[work.LOGINS] = house.keeper
             self._watch(house, host, channels)
             await channels.start()
         live.subscribe(lambda _, new: gateway.change(self._door(new, spare)))

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 import msgspec
 
+from garra.app import webchat
 from garra.app.channels import Channels
 from garra.core.errors import GarraError
 from garra.domains.delivery.accounts import WEBCHAT
 from garra.gateway.errands import restart
 from garra.gateway.errands.restart import Restart
 from garra.gateway.host import Host
-from garra.gateway.methods import chat
 from garra.gateway.trials import WHERE, Trials
 from garra.io.store.db import Database
 from garra.io.store.shelf import Shelf
@@ -61,6 +61,6 @@ async def _said(host: Host, channels: Channels, errand: Errand, text: str) -> No
         if address is not None and address.channel != WEBCHAT:
             await channels.outbox.put(channels.desk.drafting(f"trial:{uuid.uuid4()}", address, text))
         else:
-            await chat.put(host, errand.session_key, text)
+            await webchat.putting(host)(errand.session_key, text, "")
     except GarraError as error:
         log.info("it could not be told there: %s", error.message)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from garra.core.errors import NotFound, UserError
 from garra.domains.delivery.accounts import WEBCHAT, Setup
+from garra.gateway.host import Host
 from garra.sdk.channel import Account, Identity, Limits, Outbound, Pulse, Receive, SendFailed
 
 SETUP: Final = Setup(WEBCHAT, Account("default"), label="WebChat")
@@ -15,6 +17,16 @@ SETUP: Final = Setup(WEBCHAT, Account("default"), label="WebChat")
 
 Put = Callable[[str, str, str], Awaitable[str]]
 """`(session key, text, key)`: say it in the session, once for a key; the id of what stands there now."""
+
+
+def putting(host: Host) -> Put:
+    """To say it by the gateway's own method, whose module is loaded when somebody speaks first."""
+
+    async def put(key: str, text: str, once: str = "") -> str:
+        entry: str = await importlib.import_module("garra.gateway.methods.chat").put(host, key, text, once)
+        return entry
+
+    return put
 
 
 class WebChannel:

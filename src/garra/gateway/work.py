@@ -1,4 +1,4 @@
-"""What was spent and what stops everything, for the gateway's methods and commands."""
+"""What was spent, who logs in at providers, and what stops everything, for the gateway's methods and commands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from garra.gateway.host import Host
 from garra.runs.switch import Switch
 
 LEDGER: Final = "ledger"
+LOGINS: Final = "logins"
 SWITCH: Final = "switch"
 """Where they stand in `Host.more`."""
 

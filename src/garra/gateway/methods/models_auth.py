@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -18,9 +18,8 @@ from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, READ, Caller, Method
 from garra.gateway.params import Name, Params
 from garra.gateway.parts import ModelRow
+from garra.gateway.work import LOGINS
 
-WHERE: Final = "logins"
-"""Where they stand in `Host.more`."""
 Id = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
@@ -73,7 +72,7 @@ class Probe(Params, frozen=True):
 
 def keeping(host: Host) -> Keeping:
     """Raises Unavailable where there is none yet."""
-    found: Keeping | None = host.more.get(WHERE)
+    found: Keeping | None = host.more.get(LOGINS)
     if found is None:
         raise Unavailable("the logins of providers are not ready yet; try again in a moment", retryable=True)
     return found
@@ -97,7 +96,7 @@ async def auth_status(host: Host, caller: Caller, params: AuthStatus) -> dict[st
 
 async def _kept(host: Host, *, refresh: bool) -> dict[str, list[dict[str, Any]]]:
     """The kept logins of each provider."""
-    found: Keeping | None = host.more.get(WHERE)
+    found: Keeping | None = host.more.get(LOGINS)
     if found is None:
         return {}
     standing = await asyncio.to_thread(importlib.import_module, "garra.domains.models.standing")
