@@ -24,8 +24,7 @@ LATER = {
 }  # fmt: skip
 """By these names, and below them."""
 
-METHODS = {"channels", "chat", "messages", "models", "models_auth", "pairing", "presence", "questions", "status",
-           "tools_why"}  # fmt: skip
+METHODS = {"channels", "messages", "pairing", "presence", "questions", "status"}
 """The modules of methods that a start may load; the others wait for a call."""
 
 MODULES = 500
