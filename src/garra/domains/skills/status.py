@@ -88,23 +88,28 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         return [str(one["name"]) for one in every if one[fits]]
 
     missing = [one for one in every if any(one["missing"].values())]
+    hidden = [str(one["name"]) for one in every if one["eligible"] and not one["modelVisible"]]
     changed = [one for one in every if (one.get("installed") or {}).get("changed")]
     return {
         "summary": {
             "total": len(every),
             "eligible": len(named("eligible")),
             "modelVisible": len(named("modelVisible")),
+            "commandVisible": 0,
             "disabled": len(named("disabled")),
-            "blockedByAllowlist": 0,
-            "blockedByAgentFilter": len(named("blockedByAgentFilter")),
+            "blocked": 0,
+            "agentFiltered": len(named("blockedByAgentFilter")),
+            "notInjected": len(hidden),
             "missingRequirements": len(missing),
             "changedSinceInstall": len(changed),
         },
         "eligible": named("eligible"),
         "modelVisible": named("modelVisible"),
+        "commandVisible": [],
         "disabled": named("disabled"),
         "blocked": [],
         "agentFiltered": named("blockedByAgentFilter"),
+        "notInjected": [{"name": name, "reason": "disable-model-invocation"} for name in hidden],
         "missingRequirements": [
             {"name": one["name"], "missing": one["missing"], "install": one["install"]} for one in missing
         ],

@@ -156,7 +156,8 @@ def _check(here: Place, asked: argparse.Namespace) -> int:
     found = _status(here, asked)
     told = importlib.import_module("garra.domains.skills.status").summary(found["skills"])
     if asked.json:
-        output.say_json({"agentId": found["agentId"], "workspaceDir": found["workspaceDir"], **told})
+        where = {name: found[name] for name in ("agentId", "workspaceDir", "managedSkillsDir")}
+        output.say_json({**where, **told})
     else:
         output.say("\n".join(map(output.harmless, skills_lines.checked(told))))
     return 0
