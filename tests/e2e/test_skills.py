@@ -163,6 +163,38 @@ async def test_hostile_archives_are_refused_in_one_line(tmp_path: Path) -> None:
     assert not (tmp_path.parent / "evil").exists()
 
 
+async def serve(data: bytes) -> asyncio.Server:
+    """A server that answers everything with `data`."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(data) + data)
+        await writer.drain()
+        writer.close()
+
+    return await asyncio.start_server(answer, "127.0.0.1", 0)
+
+
+async def test_from_an_address_only_where_the_owner_lets_it_be_reached_and_pinned(tmp_path: Path) -> None:
+    data = zipped({**FILES, "SKILL.md": SKILL})
+    house = Resident(tmp_path)
+    async with await serve(data) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/trip.zip"
+        pin = ("--sha256", hashlib.sha256(data).hexdigest())
+        house.write()
+        code, _, err = await house.run("skills", "install", url, *pin, "--yes")
+        assert (code, "not a public address" in err) == (1, True)
+        house.config["tools"] = {"web": {"fetch": {"ssrfPolicy": {"allowedHostnames": ["127.0.0.1"]}}}}
+        house.write()
+        for more, why in (((), "--sha256"), (("--sha256", "0" * 64), "is not what it should be")):
+            code, _, err = await house.run("skills", "install", url, *more, "--yes")
+            assert (code, why in err) == (1, True)
+        assert not (house.state / "skills").exists()
+        code, out, _ = await house.run("skills", "install", url, *pin, "--yes", "--json")
+        assert (code, json.loads(out)["archiveSha256"]) == (0, pin[1])
+        assert (house.state / "skills" / "trip-kit" / "SKILL.md").read_bytes() == SKILL
+
+
 async def test_an_agent_s_command_installs_nothing(tmp_path: Path) -> None:
     house = Resident(tmp_path)
     house.write()
