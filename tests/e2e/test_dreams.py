@@ -100,3 +100,22 @@ async def test_dreaming_is_switched_by_its_owner_alone_from_a_chat(tmp_path: Pat
         assert "garra memory dreams" in telegram.shown(OWNER)[-1]
         await say(telegram, OWNER, "/dreaming of sheep")
         assert "/dreaming status" in telegram.shown(OWNER)[-1]
+
+
+async def test_a_conversation_begun_anew_knows_the_diary_and_nobody_else_s_does(tmp_path: Path) -> None:
+    async with house(tmp_path) as (program, model, telegram):
+        model.then(Say("hello"), Say("hi"), Say("yes"), Say("and now"), Say("friend"), Say("new friend"))
+        await say(telegram, OWNER, "good morning")
+        diary(program).write_text(f"- {WIFI}\n")
+        await say(telegram, OWNER, "still here")
+        assert WIFI not in model.requests[-1].raw.decode()
+        await say(telegram, OWNER, "/new")
+        await say(telegram, OWNER, "what do you know?")
+        assert model.requests[-1].raw.decode().count("tulip-4471") == 1
+        first = model.requests[-1].body["messages"]
+        await say(telegram, OWNER, "and now?")
+        assert model.requests[-1].body["messages"][: len(first)] == first
+        await say(telegram, FRIEND, "hello")
+        await say(telegram, FRIEND, "/new")
+        await say(telegram, FRIEND, "hello again")
+        assert "tulip-4471" not in model.requests[-1].raw.decode()

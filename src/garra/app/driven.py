@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 from garra.app import queues
 from garra.app.turnstile import Turnstile
@@ -13,6 +16,10 @@ from garra.core.errors import NotFound, UserError
 from garra.core.events import EntryStored, Noticed, RunBody, RunEnded
 from garra.core.ids import RunId, SessionId
 from garra.core.messages import Text, User
+from garra.domains.context import stamps
+from garra.domains.sessions.renewed import BEFORE
+from garra.domains.sessions.transcript import Transcript
+from garra.io.files.root import Root
 from garra.io.tasks import Tasks
 from garra.runs import chore
 from garra.runs.assemble import Assembler, Parts
@@ -123,9 +130,27 @@ class _Driven:
         transcript = await self._parts.sessions.transcript(run.session_key)
         if said(transcript.messages(), run.prompt):
             return  # the run is resumed after a crash
+        await self._open(run, transcript)
         run.prompt = await self._parts.smaller(run.prompt)
         entry = await transcript.append(run.prompt)
         self._emit(run, EntryStored(entry.body))
+
+    async def _open(self, run: Run, transcript: Transcript) -> None:
+        """A conversation that was begun anew by hand begins with the newest of the diary."""
+        if len(transcript.messages()) > 1 or any(entry.type == "message" for entry in transcript.entries()):
+            return
+        parts, config = self._parts, self._parts.live.config
+        session, settings = await parts.sessions.need(run.session_key), config.agents.defaults.startup_context
+        if BEFORE not in session.extra or config.plugins.slots.memory == "none":
+            return
+        opening: Any = importlib.import_module("garra.runs.opening")  # few conversations begin so
+        if not opening.wanted(run, session, settings) or opening.told(transcript.entries()):
+            return
+        zone = await asyncio.to_thread(stamps.zone, config.time_zone or "UTC")
+        files = Root(str(self._assembler.folder(run.agent_id)), parts.paths.private)
+        told = await asyncio.to_thread(opening.body, files, parts.clock.now_ms(), zone, settings)
+        if told is not None:
+            await transcript.note("custom_message", told)
 
     async def _drive(self, run: Run, lane: Lane, brief: str) -> RunEnded:
         if not run.turn.chore:

@@ -103,6 +103,17 @@ class ContextPruning(OpenSection):
     hard_clear: HardClear = part(HardClear)
 
 
+class StartupContext(OpenSection):
+    """What a conversation that was begun anew is told of the diary: so many days, pages and characters."""
+
+    enabled: bool = True
+    apply_on: tuple[Literal["new", "reset"], ...] = ("new", "reset")
+    daily_memory_days: int = Field(2, ge=0, le=14)
+    max_file_bytes: int = Field(16_384, gt=0, le=1 << 20)
+    max_file_chars: int = Field(1_200, gt=0, le=100_000)
+    max_total_chars: int = Field(2_800, gt=0, le=100_000)
+
+
 class Heartbeat(OpenSection):
     """The regular look-in: how often (`30m`, `0m` for never) and where it may speak."""
 
@@ -168,6 +179,7 @@ class Defaults(Common):
     """What holds for every agent that does not say otherwise. Times are in seconds, sizes as named."""
 
     model: Choice = part(ModelChoice)
+    startup_context: StartupContext = part(StartupContext)
     image_model: Choice | None = None
     image_max_dimension_px: int = Field(1200, ge=0)
     pdf_model: Choice | None = None
