@@ -254,6 +254,8 @@ async def _updated(shop: Any, record: Any, asked: argparse.Namespace) -> dict[st
             return _said({"state": "same", **told}, f"{record.name}: as it was.", asked)
         if not asked.json:
             output.say("\n".join(map(output.harmless, skills_lines.changes(anew))))
+        if anew.own and not asked.force:
+            await shop.update(anew)  # says what to do about what was changed here
         if (asked.json and not asked.yes) or not _agreed(f"Update {record.name}?", asked):
             return {"state": "undone", **told}
         _, aside = await shop.update(anew, force=asked.force)
