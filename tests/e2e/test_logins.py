@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from garra.testing.issuer import Issuer
-from garra.testing.model_server import ModelServer
-from tests.e2e.resident import resident, words
+from garra.testing.model_server import Fail, ModelServer
+from tests.e2e.resident import Resident, resident, words
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
 
@@ -93,3 +93,35 @@ async def test_the_address_is_pasted_over_ssh(tmp_path: Path) -> None:
         assert process.returncode == 0, err
         assert out.decode().startswith("corp:a@example.org is kept (oauth as a@example.org).")
         assert b"paste the whole address" in err
+
+
+async def test_a_login_is_tried_before_it_is_taken(tmp_path: Path) -> None:
+    async with ModelServer() as model:
+        row = {"id": "fake", "name": "fake"}
+        own = {"api": "openai-completions", "baseUrl": f"{model.url}/v1", "models": [row]}
+        config = {"models": {"providers": {"corp": own}}}
+        program = Resident(tmp_path, model.url, config)
+        program.write()
+        for name in ("home", "work"):
+            given = f"sk-{name}\n".encode()
+            pasted = ("models", "auth", "paste-api-key", "--provider", "corp", "--profile-id", name)
+            assert (await program.run(*pasted, given=given))[0] == 0
+        await program.run("models", "auth", "order", "set", "corp:home", "--provider", "corp")
+        model.then(Fail(401, "no such key"))
+        code, out, err = await program.run("models", "auth", "activate", "corp:work")
+        assert (code, out) == (1, "")
+        assert "corp/fake by corp:work: auth: " in err
+        assert err.endswith("All stays as it was\n")
+        order = ("models", "auth", "order", "get", "--provider", "corp")
+        assert (await program.run(*order))[1] == "corp:home\n"
+        assert "it rests after a fault" in (await program.run("models", "auth", "activate", "corp:work"))[2]
+        pasted = ("models", "auth", "paste-api-key", "--provider", "corp", "--profile-id", "work")
+        await program.run(*pasted, given=b"sk-right\n")
+        code, out, err = await program.run("models", "auth", "activate", "corp:work")
+        assert (code, err) == (0, ""), err
+        assert out.endswith("corp:work is taken first. corp/fake answers from now on.\n")
+        assert model.requests[-1].key == "sk-right"
+        assert (await program.run(*order))[1] == "corp:work\ncorp:home\n"
+        code, out, _ = await program.run("models", "auth", "activate", "corp:home", "--json")
+        assert json.loads(out)["order"] == ["corp:home", "corp:work"]
+        assert "defaultModel" not in json.loads(out), "a model of it answers already"

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from garra.core import eventstream, failures, sse
 from garra.core.errors import FailureKind, RunFailed, Unavailable
 from garra.core.events import CallDelta, TextDelta, ThinkingDelta
-from garra.core.messages import Stop, Usage
+from garra.core.messages import Image, Stop, ToolResult, Usage
 from garra.core.sse import Event
 from garra.core.value import frozen
 from garra.sdk.model import Model, ModelRequest
@@ -88,7 +88,12 @@ async def exchange(http: Http, request: ModelRequest, post: Post, *, reader: Rea
             http.stream(
                 "POST",
                 post.url,
-                headers={"content-type": "application/json", "accept": post.frames.kind, **post.headers},
+                headers={
+                    "content-type": "application/json",
+                    "accept": post.frames.kind,
+                    **post.headers,
+                    **initiated(request),
+                },
                 body=post.body,
                 timeout=None,
                 connect=request.timeout_connect_s,
@@ -108,6 +113,16 @@ async def exchange(http: Http, request: ModelRequest, post: Post, *, reader: Rea
             raise RunFailed(failures.gone(gone)) from None
     stop, usage = reader.ending()
     stream.done(stop, usage, reader.response_id)
+
+
+def initiated(request: ModelRequest) -> dict[str, str]:
+    """Who began this step, for a provider that counts those of people alone; and whether there is something to see."""
+    if not request.model.compat.get("initiator"):
+        return {}
+    own = bool(request.messages) and isinstance(request.messages[-1], ToolResult)
+    sees = any(isinstance(part, Image) for message in request.messages for part in message.content)
+    told = {"x-initiator": "agent" if own else "user"}
+    return {**told, "copilot-vision-request": "true"} if sees else told
 
 
 def _push(reader: Reader, event: Event, stream: Stream) -> None:

@@ -35,10 +35,13 @@ Auth = Literal["key", "optional", "none"]
 
 @frozen
 class Offer:
-    """One model of a provider; what is None is not known. Windows and limits in tokens."""
+    """One model of a provider; what is None is not known. Windows and limits in tokens; `api` is its family where that
+    is another than the provider's.
+    """
 
     id: str
     name: str = ""
+    api: str = ""
     context_window: int | None = None
     max_tokens: int | None = None
     reasoning: bool | None = None
@@ -132,6 +135,7 @@ def _offer(body: Mapping[str, Any]) -> Offer:
     return Offer(
         id=str(body["id"]),
         name=str(body.get("name", "")),
+        api=str(body.get("api", "")),
         context_window=body.get("context_window"),
         max_tokens=body.get("max_tokens"),
         reasoning=body.get("reasoning"),

@@ -194,7 +194,7 @@ def _audio(settings: Settings, base: Provider) -> Audio | None:
 
 
 def _told(offer: Offer) -> dict[str, Any]:
-    names = ("name", "context_window", "max_tokens", "reasoning", "input")
+    names = ("api", "name", "context_window", "max_tokens", "reasoning", "input")
     told = {name: value for name in names if (value := getattr(offer, name)) not in {None, ""}}
     return {**told, "cost": _costs(offer.cost), "compat": offer.compat}
 

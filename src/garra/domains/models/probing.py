@@ -183,6 +183,8 @@ async def _asked(models: Models, target: Target, limits: Limits, agent: str) -> 
     own = next((each for each in attempts if each.profile == target.profile), None) if target.profile else None
     if own is not None and own.result != "success":
         return _bucket(own.result), own.reason
+    if target.profile and own is None and answer.stop not in ("error", "aborted"):
+        return "unknown", "it rests after a fault, and another login answered; log in anew, or try later"
     if answer.stop not in ("error", "aborted"):
         return "ok", ""
     return _bucket(attempts[-1].result if attempts else "unknown"), answer.error or "it did not answer"

@@ -33,6 +33,8 @@ def run(_step: str, words: Sequence[str], place: Place) -> int:
         raise Forbidden("an agent's commands may not change logins: their owner does, in another terminal")
     if doing in LOGIN:
         return int(importlib.import_module("garra.faces.cli.models_login").run(asked, place))
+    if doing == "activate":
+        return int(importlib.import_module("garra.faces.cli.models_activate").run(asked, place))
     if doing == "logout" and not asked.yes and sys.stdin.isatty() and not _sure(asked.profile):
         return 1
     body, text = asyncio.run({"list": _list, "order": _order, "logout": _logout}[doing](asked, place))
@@ -77,6 +79,8 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     order.add_argument("what", choices=("get", "set", "clear"))
     order.add_argument("profiles", nargs="*", metavar="PROFILE")
     order.add_argument("--provider", required=True)
+    active = step("activate", "try a login, and where it answers take it, and a model of its provider, from now on")
+    active.add_argument("profile", metavar="PROFILE")
     leaving = step("logout", "forget a login")
     leaving.add_argument("profile", metavar="PROFILE")
     leaving.add_argument("--yes", action="store_true", help="without asking")

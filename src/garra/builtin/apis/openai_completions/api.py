@@ -10,6 +10,7 @@ from garra.builtin.apis.openai_completions.dialect import Dialect, of, without
 from garra.builtin.apis.openai_completions.request import Writer
 from garra.core import failures, sse
 from garra.core.errors import FailureKind, RunFailed, Unavailable
+from garra.sdk.exchange import initiated
 from garra.sdk.model import Model, ModelRequest
 from garra.sdk.ports import Body, Clock, Http, Spawn
 from garra.sdk.stream import Answers, Stream
@@ -44,7 +45,7 @@ class OpenAICompletions:
 
     def headers(self, request: ModelRequest, key: str | None) -> dict[str, str]:
         """What goes along with a request."""
-        return _headers(request.model, key)
+        return _headers(request.model, key) | initiated(request)
 
     async def _call(self, request: ModelRequest, key: str | None, stream: Stream) -> None:
         """Ask; where the server refuses a field, ask again without it and remember that for this server."""
