@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from garra.core.errors import GarraError
@@ -22,18 +22,23 @@ EVERY_S: Final = 60.0
 FIRST_S: Final = 120.0
 
 
+def _loaded(house: House) -> Dreams:
+    made: Dreams = importlib.import_module("garra.app.dreaming").Dreams(house)
+    return made
+
+
 class Nights:
     """What dreams in this house. Nothing of it is loaded before it is asked for, or due."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, house: House, make: Callable[[House], Dreams] = _loaded) -> None:
+        self._house, self._make = house, make
         self._made: Dreams | None = None
 
     def dreams(self) -> Dreams:
         """Raises Unavailable where memory is switched off."""
         self._house.recalls.memory()
         if self._made is None:
-            self._made = importlib.import_module("garra.app.dreaming").Dreams(self._house)
+            self._made = self._make(self._house)
         return self._made
 
     @property
