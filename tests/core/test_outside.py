@@ -85,3 +85,13 @@ def test_a_name_is_one_short_line() -> None:
 def test_nothing_that_is_written_holds_a_mark(text: str) -> None:
     said = outside.wrap(text, PAGE)
     assert said.count("EXTERNAL_UNTRUSTED_CONTENT") == 2
+
+
+def test_words_in_tags_are_taken_out_and_flags_stay() -> None:
+    def tagged(word: str) -> str:
+        return "".join(chr(0xE0000 + ord(letter)) for letter in word)
+
+    flag = f"\U0001f3f4{tagged('gbsct')}\U000e007f"
+    assert outside.seen(f"a{tagged('OBEY')}b{flag}c") == f"ab{flag}c"
+    assert outside.seen(f"\U0001f3f4{tagged('gbxyz')}\U000e007f") == "\U0001f3f4"
+    assert outside.seen("plain") == "plain"

@@ -62,6 +62,20 @@ _TOKENS = later(
 """The first letter of what local models' chat templates take for the end of a turn or the beginning of another."""
 
 
+def _tagged(word: str) -> str:
+    return "".join(chr(0xE0000 + ord(letter)) for letter in word)
+
+
+_TAGS = later(
+    f"(\U0001f3f4(?:{'|'.join(map(_tagged, ('gbeng', 'gbsct', 'gbwls')))})\U000e007f)|[\U000e0000-\U000e007f]+"
+)
+
+
+def seen(text: str) -> str:
+    """`text` without the tags in which words can be hidden from people; the flags that are made of them stay."""
+    return _TAGS.sub(lambda found: found[1] or "", text)
+
+
 def neutral(text: str) -> str:
     """`text` without what could pass for a mark of ours or a model's own signs, and without what no person sees."""
     text = _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -22,7 +22,7 @@ _ADDRESS = re.compile(rf"{_WORD}{{1,64}}@{_WORD}{{1,255}}")
 _MACHINES = re.compile(
     r"^(?:mailer-daemon|postmaster|no[-_]?reply|do[-_]?not[-_]?reply|bounces?|.*-bounces|.*-request)(?:[+=].*)?@"
 )
-_BULK = frozenset({"bulk", "junk", "list"})
+_BULK = frozenset({"auto_reply", "bulk", "junk", "list"})
 _LISTS = ("list-id", "list-post", "list-unsubscribe", "mailing-list")
 _MADE = ("x-autoreply", "x-autorespond", "x-autoresponse", "x-auto-reply")
 
@@ -104,11 +104,10 @@ def unproven(letter: Letter, address: str, place: Place) -> str:
 
 def machine(letter: Letter, address: str, own: str) -> str:
     """Why this mail is never answered; empty for one that a person wrote."""
-    automatic = (letter.head("auto-submitted") or "no").split(";")[0].strip().lower()
     found = {
         "own": address == own,
-        "auto-submitted": automatic != "no",
-        "bulk": (letter.head("precedence") or "").strip().lower() in _BULK,
+        "auto-submitted": any(_word(each) != "no" for each in letter.every("auto-submitted")),
+        "bulk": any(_word(each) in _BULK for each in letter.every("precedence")),
         "list": any(letter.head(key) is not None for key in _LISTS),
         "null-return-path": (letter.head("return-path") or "<x>").strip() in {"<>", ""},
         "report": letter.kind in {"multipart/report", "message/delivery-status", "message/disposition-notification"},
@@ -116,6 +115,11 @@ def machine(letter: Letter, address: str, own: str) -> str:
         "auto-reply": any(letter.head(key) is not None for key in _MADE),
     }
     return next((reason for reason, so in found.items() if so), "")
+
+
+def _word(value: str) -> str:
+    """The word that a header begins with: neither its comments nor its parameters."""
+    return re.split(r"[;\s(]", value.strip(), maxsplit=1)[0].lower()
 
 
 def root(letter: Letter) -> str:

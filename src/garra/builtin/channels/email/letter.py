@@ -19,6 +19,7 @@ from typing import Any
 
 from garra.builtin.channels.email.words import from_html, own
 from garra.core.characters import mended, sound
+from garra.core.outside import seen
 from garra.core.value import frozen
 
 BROKEN = (
@@ -173,7 +174,7 @@ def _digest(data: bytes) -> str:
 def _safe(message: Message, name: str) -> str:
     """A header decoded; as it stands where that fails."""
     try:
-        return mended(" ".join(str(message.get(name) or "").split()))
+        return mended(" ".join(seen(str(message.get(name) or "")).split()))
     except BROKEN:
         return ""
 
@@ -213,7 +214,7 @@ def _words(body: Any, *, believed: bool) -> str:
     if not believed:
         return "" if html else own(decoded(body)[:STRANGERS_CHARS])
     text = decoded(body)[:TEXT_CHARS]
-    return mended(own(from_html(text) if html else text))
+    return mended(own(seen(from_html(text) if html else text)))
 
 
 def decoded(part: Any) -> str:
@@ -261,7 +262,7 @@ def _numbered(part: Message, section: str, *, depth: int) -> Iterator[tuple[str,
 
 def _name(part: Message) -> str:
     try:
-        return mended(str(part.get_filename() or ""))
+        return mended(seen(str(part.get_filename() or "")))
     except BROKEN:
         return ""
 

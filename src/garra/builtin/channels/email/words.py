@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from garra.builtin.channels.email.hidden import Cover, sheets
 from garra.builtin.channels.email.markup import Tag, scan
 
 _INTRO = re.compile(
@@ -96,10 +97,16 @@ def _outlook(lines: Sequence[str], at: int) -> bool:
 
 
 def from_html(markup: str) -> str:
-    """HTML as plain words; what it quotes gets `> ` before each line. It takes time in proportion to its length."""
-    reader = _Reader()
+    """HTML as the plain words that a person sees; what it quotes gets `> ` before each line. It takes time in
+    proportion to its length.
+    """
+    reader, cover = _Reader(), Cover(sheets(markup))
     for part in scan(markup):
-        reader.words(part) if isinstance(part, str) else reader.tag(part)
+        if not isinstance(part, str):
+            if cover.passes(part):
+                reader.tag(part)
+        elif not cover.closed:
+            reader.words(part)
     return reader.text()
 
 
