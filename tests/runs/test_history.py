@@ -70,3 +70,15 @@ async def test_a_long_history_is_prepared_in_slices_and_reads_the_same() -> None
     before = turns
     await seen.prepare((*history, *talk(1)), MODEL)
     assert turns == before
+
+
+async def test_the_caller_says_how_others_have_their_turn() -> None:
+    history, seen, rests = talk(1_000), History(UTC), 0
+
+    async def rest() -> None:
+        nonlocal rests
+        rests += 1
+
+    await seen.prepare(history, MODEL, rest)
+    assert rests == -(-2_000 // SLICE) - 1
+    assert seen.request(history, MODEL) == History(UTC).request(history, MODEL)

@@ -123,6 +123,19 @@ async def test_one_run_a_session_and_sessions_side_by_side() -> None:
         await other.wait()
 
 
+async def test_who_runs_beside_a_session_is_known() -> None:
+    async with house() as h:
+        assert not h.runs.crowded("agent:main:main")
+        gate = h.hold("a")
+        run = await h.runs.submit(turn("a"))
+        assert not h.runs.crowded("agent:main:main")  # its own run is nobody else's
+        assert h.runs.crowded("agent:main:other")
+        gate.set()
+        await run.wait()
+        await asyncio.sleep(0)
+        assert not h.runs.crowded("agent:main:other")
+
+
 async def test_a_waiting_run_that_is_aborted_ends_without_being_run() -> None:
     async with house(lanes.Settings(mode="followup")) as h:
         gate = h.hold("a")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 
-from garra.core.messages import Assistant, Message, Text, User
-from garra.sdk.written import PIECE, SLICE, Messages, Pieces, Written, closed, longer, shared
+from garra.core.messages import Assistant, Image, Message, Text, ToolCall, User
+from garra.sdk.written import PIECE, SHORT, SLICE, Messages, Pieces, Written, begins, closed, ends, longer, shared
 
 
 def said(text: str) -> User:
@@ -116,3 +116,33 @@ def test_how_many_objects_are_shared() -> None:
     assert shared(history[:3], history) == 3
     assert shared((*history[:5], said("else")), history) == 5
     assert shared(talk(4), history) == 0
+
+
+async def test_between_slices_it_is_rested_as_the_caller_says_and_the_bytes_are_the_same() -> None:
+    history, told = talk(1_000), list[int]()
+    pen = Pen()
+
+    async def rest() -> None:
+        told.append(len(pen.given))
+
+    pieces = await Written[str](everywhere).pieces("s", history, pen.write, rest)
+    assert told == list(range(1, 2_000 // SLICE))  # after each slice but the last
+    assert b"".join(pieces) == b"".join(map(line, history))
+
+
+def test_a_slice_has_fewer_messages_where_they_are_long() -> None:
+    long = said("x" * SHORT * SLICE)
+    assert list(ends((long,) * 4, 0)) == [1, 2, 3, 4]
+    assert list(ends((User((Image("image/png", "A" * SHORT * SLICE),), 1),) * 2, 0)) == [1, 2]
+    assert list(ends((Assistant((ToolCall("c", "t", {}),), 1),) * (SLICE + 1), 0)) == [SLICE, SLICE + 1]
+    assert list(ends((said("a"),) * 5, 2, 2)) == [4, 5]
+    assert list(ends((), 0)) == list(ends((long,), 1)) == []
+
+
+def test_a_history_begins_with_another_that_ends_in_the_same_object() -> None:
+    history = talk(4)
+    assert begins(history, ())
+    assert begins(history, history[:5])
+    assert not begins(history[:5], history)
+    assert not begins(history, (said("else"), *history[1:5]))
+    assert not begins(history, talk(4)[:5])  # read again from the disk

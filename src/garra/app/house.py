@@ -268,6 +268,7 @@ class _Building:
                 self.sessions, self.models, self.live, self.clock, blots=self.discretion.now, purse=self.purse
             ),
             self.engines, Held(Shelf(self.db, "begun")), smaller=self.reach.pictures.message,
+            crowded=lambda key: self.runs.crowded(key),
         )  # fmt: skip
         assembler = Assembler(parts)
         scout = Scout(self.http, self.weights, self.live.snapshot.env)

@@ -13,7 +13,6 @@ after a restart too, and what was made smaller stays so.
 
 from __future__ import annotations
 
-import operator
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -209,9 +208,9 @@ def _blind(message: T) -> T:
 
 def _alike(messages: Sequence[Message], start: Sequence[Message]) -> bool:
     """Whether `messages` begin with `start`: object for object, or word for word."""
-    old = max(0, len(start) - RECENT)
-    if all(map(operator.is_, start[:old], messages)):
-        return all(map(_same, start[old:], messages[old : len(start)]))
+    end, old = len(start), max(0, len(start) - RECENT)
+    if messages[:old] == start[:old]:  # a comparison of tuples looks into nothing that is the same object
+        return all(map(_same, start[old:], messages[old:end]))
     return all(map(_same, start, messages))
 
 

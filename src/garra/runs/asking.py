@@ -16,6 +16,7 @@ from garra.runs.history import History
 from garra.runs.run import Run
 from garra.runs.view import View
 from garra.sdk.model import EventStream, Level, Model, ModelRequest, ToolSpec
+from garra.sdk.written import Rest, breath
 
 Messages = tuple[Message, ...]
 
@@ -37,10 +38,18 @@ class Asking:
     """Starts the calls. `model` is the one that was asked last; `added` is said behind the tail."""
 
     def __init__(
-        self, run: Run, models: Models, said: Said, history: History, *, view: View, payer: Payer | None
+        self,
+        run: Run,
+        models: Models,
+        said: Said,
+        history: History,
+        *,
+        view: View,
+        payer: Payer | None,
+        rest: Rest = breath,
     ) -> None:
         self._run, self._models, self._said = run, models, said
-        self._history, self._view, self._payer = history, view, payer
+        self._history, self._view, self._payer, self._rest = history, view, payer, rest
         self.model: Model | None = None
         self.added = ""
 
@@ -57,6 +66,7 @@ class Asking:
             thinking=said.thinking if model.reasoning else "off",
             session=run.session_id,
             payer=self._payer,
+            rest=self._rest,
         )
         note = self._noting(model, messages)
         return self._models.stream(request, Way(note, run.trace.behind, run.agent_id, self._said.profile))

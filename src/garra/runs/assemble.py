@@ -40,6 +40,7 @@ from garra.io.files.root import Root
 from garra.io.files.sealed import Sealed
 from garra.runs import bounds, execution, fences, ground, rights
 from garra.runs.asking import Asking, Said
+from garra.runs.breathing import breathing
 from garra.runs.candidates import candidates, profile
 from garra.runs.compaction import Transcript
 from garra.runs.drive import Fit, Setup, same
@@ -60,6 +61,7 @@ from garra.sdk.family import Family
 from garra.sdk.model import Level, Model, ToolSpec
 from garra.sdk.ports import Clock, Files, Grants
 from garra.sdk.tool import Origin, ToolContext
+from garra.sdk.written import Rest
 
 if TYPE_CHECKING:
     from garra.runs.engine import Assembly
@@ -69,7 +71,9 @@ READ_ONLY = "this session may read the workspace and not change it (agents.defau
 
 @frozen
 class Parts:
-    """The domains a run is put together from. `grants` gives a session's own door to the gateway's methods."""
+    """The domains a run is put together from. `grants` gives a session's own door to the gateway's methods; `crowded`
+    says whether other sessions have a turn now.
+    """
 
     paths: Paths
     env: Environment
@@ -90,6 +94,7 @@ class Parts:
     engines: Engines | None = None
     begun: Held = field(default_factory=Held)
     smaller: Callable[[User], Awaitable[User]] = same
+    crowded: Callable[[SessionKey], bool] = lambda _key: False
 
 
 @record
@@ -167,22 +172,24 @@ class Assembler:
         view = self._views.of(transcript, pruning(config))
         zone = await self._zone(stable.time_zone)
         history = self._histories.of(transcript, zone)
-        await history.prepare(await view.prepare(transcript.messages(), models[0]), models[0])
+        rest = breathing(lambda: parts.crowded(turn.session_key))
+        await history.prepare(await view.prepare(transcript.messages(), models[0], rest), models[0], rest)
         marks = self._readings.of(run, transcript, config.tools.taint.mode)
         watch = Watch(run, marks, parts.sessions, lambda: parts.live.config)
         await watch.begin(session)
         level, login = self._thinking(run, session, config, models[0]), profile(session.extra)
         said = Said(blots.text(built.system), blots.text(built.tail), offered, level, login)
-        ask = Asking(run, parts.models, said, history, view=view, payer=parts.purse.payer(run))
+        ask = Asking(run, parts.models, said, history, view=view, payer=parts.purse.payer(run), rest=rest)
         limit = turn.timeout_s if turn.timeout_s is not None else config.agents.defaults.timeout_seconds
         told = {spec.name for specs in offered.values() for spec in specs}
         tools = self._tools(watch, told, lambda: scope_of(run, ask.model or models[0])) if told else Tools()
         quiet: Quiet = "group" if turn.silent or (turn.place and turn.place.group) else "never"
         bound = bounds.limits(config, run.agent_id), bounds.guard(config, run.agent_id)
+        around = Around(models, said, ask, marks.now, self._diary(run, place), zone)
         return Setup(
             transcript, models, ask, tools, limit, quiet, *bound,
             resting=lambda model: parts.models.resting(model, run.agent_id),
-            fit=self._fit(run, transcript, Around(models, said, ask, marks.now, self._diary(run, place), zone), chosen),
+            fit=await self._fit(run, transcript, around, chosen, rest),
         )  # fmt: skip
 
     def _news(self, run: Run) -> tuple[str, ...]:
@@ -204,13 +211,18 @@ class Assembler:
         engines, config = self.parts.engines, self.parts.live.config
         return await engines.opened(config, run, transcript, model=model, blots=blots) if engines is not None else None
 
-    def _fit(self, run: Run, transcript: Transcript, around: Around, chosen: Assembly | None) -> Fit | None:
+    async def _fit(
+        self, run: Run, transcript: Transcript, around: Around, chosen: Assembly | None, rest: Rest
+    ) -> Fit | None:
         """What keeps the history within bounds, with the context engine in front of it."""
         if chosen is None:
             around = replace(around, pruned=around.ask.pruned)
         else:  # what the engine chooses is not what the transcript holds
             around = replace(around, owned=chosen.owns_compaction)
-        inner = self.parts.fitting.of(run, transcript, around) if self.parts.fitting is not None else None
+        inner = None
+        if self.parts.fitting is not None:
+            await self.parts.fitting.look(transcript, around, rest)
+            inner = self.parts.fitting.of(run, transcript, around)
         return inner if chosen is None else chosen.ahead(around.ask, around.said, inner)
 
     def _diary(self, run: Run, place: _Place) -> Callable[[], Files] | None:

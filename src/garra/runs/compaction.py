@@ -119,7 +119,7 @@ class Compactor:
         self.summariser = Summariser(ports.models, ports.clock, ports.blots, self.window)
         self._ratios: dict[str, float] = {}
         self._windows: dict[str, int] = {}
-        self._measures: weakref.WeakKeyDictionary[Any, Measure] = weakref.WeakKeyDictionary()
+        self.measures: weakref.WeakKeyDictionary[Any, Measure] = weakref.WeakKeyDictionary()
         self._learned: weakref.WeakKeyDictionary[Measure, tuple[int, int]] = weakref.WeakKeyDictionary()
 
     def gauge(self, case: Case) -> Gauge:
@@ -149,9 +149,7 @@ class Compactor:
     def measure(self, case: Case, model: Model) -> Measure:
         """The history's size by now; what a provider counted since is learned from."""
         transcript, fixed = case.transcript, case.fixed
-        found = self._measures.get(transcript)
-        if found is None:
-            found = self._measures[transcript] = Measure()
+        found = self.measures.setdefault(transcript, Measure())
         messages = transcript.messages()
         found.on(messages, transcript.since, case.pruned(messages, model))
         counted = found.counted(model.ref)

@@ -255,8 +255,7 @@ def _split(messages: Messages, prompts: tuple[User, ...]) -> tuple[Messages, tup
     begun = next((at for at, message in enumerate(recent) if message.meta.get(KEY) in own), None)
     if begun is not None and any(message.meta.get(KEY) not in own for message in recent[begun:]):
         return messages, tuple(prompt for prompt in prompts if KEY not in prompt.meta)
-    kept = tuple(message for message in recent if message.meta.get(KEY) not in own)
-    return messages[:-RECENT] + kept, prompts
+    return messages if begun is None else messages[: len(messages) - len(recent) + begun], prompts
 
 
 def said(messages: Messages, prompt: User) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from garra.agent.cancel import Cancel
-from garra.core.compaction import Steps, weight
+from garra.core.compaction import Measure, Steps, weight
 from garra.core.errors import UserError
 from garra.core.events import RunBody
 from garra.core.messages import Message
@@ -22,9 +22,13 @@ from garra.runs.compaction import Case, Compactor, Gauge, Transcript
 from garra.runs.run import Run
 from garra.sdk.model import Model, ToolSpec
 from garra.sdk.ports import Files
+from garra.sdk.written import Rest
 
 KEPT: Final = 64
 """For how many sets of tools their size is kept."""
+
+SLICE: Final = 500
+"""So many messages are measured before others have their turn."""
 
 
 def _quiet(_run: Run, _body: RunBody) -> None:
@@ -67,6 +71,14 @@ class Fitting:
             Case(run, transcript, around.models, self.emit, fixed, flushed, around.owned, around.pruned),
         )
 
+    async def look(self, transcript: Transcript, around: Around, rest: Rest) -> None:
+        """Measure a history before its first request; not where somebody else sees to its size."""
+        if around.owned:
+            return
+        messages = transcript.messages()
+        found = self.compactor.measures.setdefault(transcript, Measure())
+        await grown(found, messages, transcript.since, around.pruned(messages, around.models[0]), rest)
+
     def _flush(
         self, run: Run, transcript: Transcript, around: Around
     ) -> Callable[[Cancel, bool], Coroutine[Any, Any, None]]:
@@ -105,6 +117,17 @@ class Fitting:
             size = sum(len(each.name) + weight(each.description) + _json(each) for each in specs)
             self._sizes[names] = size
         return size
+
+
+async def grown(measure: Measure, messages: tuple[Message, ...], since: int, steps: Steps, rest: Rest) -> None:
+    """Measure a long history that is not known yet but for its last slice, with a `rest` behind each slice. There is
+    one after a long history that is known, too: what follows walks over it.
+    """
+    for end in range(len(measure.sizes) + SLICE, len(messages), SLICE):
+        measure.on(messages[:end], since, steps)
+        await rest()
+    if len(messages) > SLICE:
+        await rest()
 
 
 def _name(spec: ToolSpec) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import Callable
 from datetime import tzinfo
@@ -12,13 +11,13 @@ from garra.core.blots import NONE, Blots
 from garra.core.messages import Message
 from garra.domains.context.stamps import Stamps
 from garra.sdk.model import Model
-from garra.sdk.written import Messages, shared
+from garra.sdk.written import Messages, Rest, breath, ends, shared
 
 TARGETS = 4
 """For how many models of one session the checked history is kept."""
 
-SLICE = 125
-"""So many messages are looked at before others have their turn."""
+SLICE = 64
+"""So many short messages are looked at before others have their turn."""
 
 
 class Quiet:
@@ -60,11 +59,12 @@ class History:
             self._checked.pop(next(iter(self._checked)))
         return checked.messages
 
-    async def prepare(self, messages: tuple[Message, ...], model: Model) -> None:
-        """Work through a long history that is not known yet, in slices: others have their turn in between."""
-        for end in range(self._known + SLICE, len(messages), SLICE):
-            self.request(messages[:end], model)
-            await asyncio.sleep(0)
+    async def prepare(self, messages: tuple[Message, ...], model: Model, rest: Rest = breath) -> None:
+        """Work through a long history that is not known yet, in slices with a `rest` behind each."""
+        for end in ends(messages, self._known, SLICE):
+            if end < len(messages):
+                self.request(messages[:end], model)
+                await rest()
 
 
 class Histories:

@@ -112,6 +112,10 @@ class Runs:
         lane = self._lanes.get(SessionKey(session_key))
         return lane.head if lane else None
 
+    def crowded(self, session_key: str) -> bool:
+        """Whether a run of another session is running."""
+        return any(lane.head is not None and key != session_key for key, lane in self._lanes.items())
+
     def every(self) -> Sequence[Run]:
         """All runs that have not ended."""
         return [run for run in self._runs.values() if run.state != "ended"]

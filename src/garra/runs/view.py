@@ -8,7 +8,6 @@ prompt cache and the kept encoded history hold.
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from typing import Final
 
@@ -18,7 +17,7 @@ from garra.core.messages import Image, Message
 from garra.core.pruning import CLEARED, Pruning, Report, Settings
 from garra.core.requests import without_pictures
 from garra.sdk.model import Model
-from garra.sdk.written import shared
+from garra.sdk.written import Rest, breath, shared
 
 Messages = tuple[Message, ...]
 
@@ -87,13 +86,13 @@ class View:
         """`model` took `messages` only without their pictures: they are not sent to it again."""
         self._refused.setdefault(model.ref, Refused()).learn(messages)
 
-    async def prepare(self, messages: Messages, model: Model) -> Messages:
-        """The same, for a long history that is not known yet in slices: others have their turn in between."""
+    async def prepare(self, messages: Messages, model: Model, rest: Rest = breath) -> Messages:
+        """The same, for a long history that is not known yet in slices, with a `rest` behind each."""
         if self._settings.mode == "off":
             return messages
         for end in range(self._known + SLICE, len(messages), SLICE):
             self._of(model).on(messages[:end])
-            await asyncio.sleep(0)
+            await rest()
         return self.messages(messages, model)
 
     def report(self, model: Model) -> Report:

@@ -16,6 +16,7 @@ from garra.core.spending import Payer
 from garra.core.thinking import Level as Level  # plugins see the sdk alone
 from garra.core.value import frozen
 from garra.sdk.ports import DIRECT, Via
+from garra.sdk.written import Rest, breath
 
 
 @frozen
@@ -74,7 +75,8 @@ class ModelRequest:
 
     `messages` are already valid for the target: each call has its result, nothing opaque from another model.
     Three timers, in seconds: until there is a connection, until the first sign of an answer (the connection counts),
-    between two signs. `payer` is to whose account the call goes; no family looks at it.
+    between two signs. `payer` is to whose account the call goes; no family looks at it. `rest` is awaited
+    wherever a long history has been worked on for a millisecond.
     """
 
     model: Model
@@ -90,6 +92,7 @@ class ModelRequest:
     timeout_first_s: float = 120.0
     timeout_between_s: float = 60.0
     payer: Payer | None = None
+    rest: Rest = breath
 
 
 class EventStream(Protocol):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import operator
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Final, Generic, TypeVar
 
-from garra.core.messages import Message
+from garra.core.messages import Image, Message, ToolCall
 from garra.core.value import frozen
 from garra.sdk.recent import Recent
 
@@ -19,11 +18,17 @@ Pieces = tuple[bytes, ...]
 Write = Callable[[Messages, int], bytes]
 """The bytes of messages that so many others stand before."""
 
+Rest = Callable[[], Awaitable[None]]
+"""Long work on the loop is done in slices; this is awaited after each, so that others have their turn."""
+
 PIECE: Final = 64 << 10
 """A piece that has so many bytes does not grow any more."""
 
-SLICE: Final = 125
-"""So many messages are written before others have their turn."""
+SLICE: Final = 100
+"""So many short messages are written before others have their turn."""
+
+SHORT: Final = 512
+"""A message counts once more for each so many characters."""
 
 
 @frozen
@@ -49,9 +54,9 @@ class Written(Generic[K]):
     def __len__(self) -> int:
         return len(self._kept)
 
-    async def pieces(self, key: K | None, messages: Messages, write: Write) -> Pieces:
+    async def pieces(self, key: K | None, messages: Messages, write: Write, rest: Rest | None = None) -> Pieces:
         """The bytes of `messages`; what was written for the same `key` is not written again. Without a key nothing is
-        kept. A long history is written in slices, and others have their turn in between.
+        kept. A long history is written in slices, with a `rest` in between.
         """
         known = self._kept.get(key) if key is not None else None
         if known is None or not begins(messages, known.messages):
@@ -62,23 +67,55 @@ class Written(Generic[K]):
             pieces, size = longer(pieces, data), size + len(data)
             at = end
             if at < len(messages):
-                await asyncio.sleep(0)
+                await (breath if rest is None else rest)()
         if key is not None:
             self._kept.put(key, _Written(messages, pieces, size), size)
         return pieces
 
     def _ends(self, messages: Messages, at: int) -> Iterator[int]:
         """Where the slices end of what follows `at`."""
-        while at < len(messages):
-            at = min(at + SLICE, len(messages))
-            while at < len(messages) and not self._apart(messages, at):
-                at += 1
-            yield at
+        begun = at
+        for end in ends(messages, at):
+            if end <= begun:
+                continue
+            while end < len(messages) and not self._apart(messages, end):
+                end += 1
+            yield end
+            begun = end
+
+
+async def breath() -> None:
+    """Others have their turn once."""
+    await asyncio.sleep(0)
+
+
+def ends(messages: Messages, at: int, most: int = SLICE) -> Iterator[int]:
+    """Where the slices end of what follows `at`: each has `most` short messages, or fewer long ones."""
+    room = most
+    for index in range(at, len(messages)):
+        room -= 1 + _length(messages[index]) // SHORT
+        if room <= 0:
+            yield index + 1
+            room = most
+    if at < len(messages) and room < most:
+        yield len(messages)
+
+
+def _length(message: Message) -> int:
+    """Characters, roughly: of words, thoughts and pictures; those of calls are not worth looking."""
+    size = 0
+    for part in message.content:
+        if not isinstance(part, ToolCall):
+            size += len(part.data if isinstance(part, Image) else part.text)
+    return size
 
 
 def begins(messages: Messages, start: Messages) -> bool:
-    """Whether `messages` begin with these very objects."""
-    return len(start) <= len(messages) and all(map(operator.is_, start, messages))
+    """Whether `messages` begin with the objects of `start`. Only the last is looked for itself, of the others such as
+    are equal will do: a comparison of tuples looks at no object that is the same, and is ten times as quick.
+    """
+    end = len(start)
+    return not end or (end <= len(messages) and messages[end - 1] is start[-1] and messages[:end] == start)
 
 
 def shared(messages: Messages, others: Messages) -> int:

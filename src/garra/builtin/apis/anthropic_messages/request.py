@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
-from garra.core.messages import Assistant, Content, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
+from garra.core.messages import Assistant, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, User
+from garra.sdk import alternating
+from garra.sdk.alternating import REDACTED, Group, apart, call_id, cut, grouped, shown
 from garra.sdk.encoding import encoded
 from garra.sdk.exchange import marked, params
 from garra.sdk.model import Level, Model, ModelRequest, ToolSpec
 from garra.sdk.written import Messages, Pieces, Written, closed
-
-REDACTED = "redacted:"
-"""Begins the signature of a thought that the provider keeps to itself."""
-
-_BUDGET: dict[str, int] = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768}
-_EFFORT: dict[str, str] = {"minimal": "low", "xhigh": "max"}
-_ID = re.compile(r"[^A-Za-z0-9_-]")
-Group = dict[str, Any]
 
 
 class Writer:
     """Writes request bodies; about `room` bytes of histories are remembered, the sessions used last."""
 
     def __init__(self, room: int = 8 << 20) -> None:
-        self._written: Written[tuple[str, str]] = Written(_apart, room)
+        self._written: Written[tuple[str, str]] = Written(apart, room)
 
     async def body(self, request: ModelRequest, thinking: str) -> Pieces:
         """The body of `request`; `thinking` is the style of the switch: `adaptive`, `enabled` or empty."""
         start = encoded(head(request, thinking))[:-1] + b',"messages":['
-        done, fresh = _cut(request.messages)
+        done, fresh = cut(request.messages)
         key = (request.session, request.model.ref) if request.session else None
-        history = await self._written.pieces(key, done, _bytes)
+        history = await self._written.pieces(key, done, _bytes, request.rest)
         last = b"".join(encoded(group) + b"," for group in _last(groups(fresh), request, first=not done))
         return closed((start, *history, last))
-
-
-def _apart(messages: Messages, at: int) -> bool:
-    """Between an answer and what is said to it: all else of one side is one message."""
-    return isinstance(messages[at - 1], Assistant) and not isinstance(messages[at], Assistant)
-
-
-def _cut(messages: Messages) -> tuple[Messages, Messages]:
-    """What ends in the last answer, and what came after it."""
-    for at in range(len(messages), 0, -1):
-        if isinstance(messages[at - 1], Assistant):
-            return messages[:at], messages[at:]
-    return (), messages
 
 
 def _bytes(messages: Messages, before: int) -> bytes:
@@ -102,10 +82,7 @@ def thought(model: Model, level: Level, style: str, limit: int) -> dict[str, Any
     """The fields that let the model think first."""
     if level == "off" or not model.reasoning or not style:
         return {}
-    if style == "adaptive":
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORT.get(level, level)}}
-    budget = min(_BUDGET[level], limit - 1_024)
-    return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget >= 1_024 else {}
+    return alternating.thought(level, style, limit)
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
@@ -114,33 +91,19 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 
 def groups(messages: Iterable[Message]) -> list[Group]:
     """Messages by role: what people and tools said between two answers is one message, results first."""
-    listed: list[Group] = []
-    for message in messages:
-        role = "assistant" if isinstance(message, Assistant) else "user"
-        blocks = _blocks(message)
-        if not blocks:
-            continue
-        if listed and listed[-1]["role"] == role:
-            listed[-1]["content"] += blocks
-        else:
-            listed.append({"role": role, "content": blocks})
-    return listed
+    return grouped(messages, _blocks)
 
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
     match message:
         case User():
-            return _shown(message.content)
+            return shown(message.content, _part)
         case Assistant():
-            return [block for part in message.content if (block := _part(part)) is not None]
+            return shown(message.content, _part)
         case ToolResult():
-            content = _shown(message.content) or [{"type": "text", "text": "(no output)"}]
+            content = shown(message.content, _part) or [{"type": "text", "text": "(no output)"}]
             body = {"type": "tool_result", "tool_use_id": call_id(message.call_id), "content": content}
             return [{**body, "is_error": True} if message.is_error else body]
-
-
-def _shown(content: Content) -> list[dict[str, Any]]:
-    return [block for part in content if (block := _part(part)) is not None]
 
 
 def _part(part: Part) -> dict[str, Any] | None:
@@ -160,8 +123,3 @@ def _part(part: Part) -> dict[str, Any] | None:
             if signature.startswith(REDACTED):
                 return {"type": "redacted_thinking", "data": signature.removeprefix(REDACTED)}
             return {"type": "thinking", "thinking": text, "signature": signature}
-
-
-def call_id(given: str) -> str:
-    """An id in the letters that the provider takes."""
-    return _ID.sub("_", given)[:64] or "call"

@@ -31,7 +31,7 @@ class Writer:
         """The body of `request`; without `thinks` nothing is said of thinking."""
         start = encoded(head(request, thinks=thinks))[:-1] + b',"contents":['
         key = (request.session, request.model.ref) if request.session else None
-        history = await self._written.pieces(key, request.messages, lambda some, _: _bytes(some))
+        history = await self._written.pieces(key, request.messages, lambda some, _: _bytes(some), request.rest)
         last: list[Group] = []
         if request.tail:
             last.append({"role": "user", "parts": [{"text": marked(request.tail)}]})

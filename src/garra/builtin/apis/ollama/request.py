@@ -33,7 +33,7 @@ class Writer:
         if request.system:
             first += encoded({"role": "system", "content": request.system}) + b","
         key = (request.session, request.model.ref) if request.session else None
-        history = await self._written.pieces(key, request.messages, lambda some, _: _bytes(some))
+        history = await self._written.pieces(key, request.messages, lambda some, _: _bytes(some), request.rest)
         last = []
         if request.tail:
             last.append({"role": "user", "content": marked(request.tail)})

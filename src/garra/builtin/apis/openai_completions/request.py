@@ -35,7 +35,7 @@ class Writer:
         merged = request.messages[-1:] if request.tail and dialect.tail == "merge" else ()
         messages = request.messages[: len(request.messages) - len(merged)]
         key = (request.session, request.model.ref, dialect) if request.session else None
-        history = await self._written.pieces(key, messages, lambda some, _: _listed(some, dialect))
+        history = await self._written.pieces(key, messages, lambda some, _: _listed(some, dialect), request.rest)
         return closed((b"".join(first), *history, b"".join(_closing(request.tail, dialect, merged))))
 
 

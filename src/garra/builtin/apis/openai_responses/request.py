@@ -28,7 +28,7 @@ class Writer:
         fields = {name: value for name, value in head(request, model_id).items() if name not in left}
         start = encoded(fields)[:-1] + b',"input":['
         key = (request.session, request.model.ref) if request.session else None
-        history = await self._written.pieces(key, request.messages, lambda some, _: _bytes(some))
+        history = await self._written.pieces(key, request.messages, lambda some, _: _bytes(some), request.rest)
         last = []
         if request.tail:
             last.append({"role": "user", "content": [{"type": "input_text", "text": marked(request.tail)}]})
