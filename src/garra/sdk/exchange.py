@@ -50,6 +50,18 @@ class Reader(Protocol):
         ...
 
 
+class Reading:
+    """What a reader keeps of an answer from its first event to its end. `salt` makes ids where a server gives none."""
+
+    def __init__(self, salt: str) -> None:
+        self.response_id: str | None = None
+        self.signatures: list[tuple[int, str]] = []
+        self.over = False
+        self._salt = salt
+        self._usage = Usage()
+        self._said = False
+
+
 @frozen
 class Frames:
     """How an answer's bytes are parted: `split` gives the whole events and the rest, `last` what a rest still says."""

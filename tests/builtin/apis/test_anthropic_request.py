@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from garra.builtin.apis.anthropic_messages.answer import Reader
-from garra.builtin.apis.anthropic_messages.request import REDACTED, Writer, call_id
+from garra.builtin.apis.anthropic_messages.request import Writer
 from garra.core.errors import FailureKind, RunFailed
 from garra.core.messages import Assistant, Image, Message, Text, Thinking, ToolCall, ToolResult, Usage, User
 from garra.core.sse import Event
+from garra.sdk.alternating import REDACTED, call_id
 from garra.sdk.model import Model, ModelRequest, ToolSpec
 from garra.sdk.stream import Stream
 

@@ -56,7 +56,7 @@ def _whole(config: Path, text: str) -> tuple[Mapping[str, Any], str]:
         return {}, text
     if not isinstance(plain, dict):
         return {}, text
-    if '"$include"' not in text and "$include" not in text:
+    if "$include" not in text:
         return plain, text
     whole = include.expand(plain, config).tree
     return (whole, json.dumps(whole, ensure_ascii=False, indent=2)) if isinstance(whole, dict) else (plain, text)

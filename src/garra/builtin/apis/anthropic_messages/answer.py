@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from garra.builtin.apis.anthropic_messages.request import REDACTED
 from garra.core import failures
 from garra.core.errors import FailureKind, RunFailed
 from garra.core.events import CallDelta, TextDelta, ThinkingDelta
 from garra.core.messages import Stop, Usage
 from garra.core.sse import Event
+from garra.sdk.alternating import REDACTED
 
 Delta = TextDelta | ThinkingDelta | CallDelta
 _STOPS: dict[str, Stop] = {

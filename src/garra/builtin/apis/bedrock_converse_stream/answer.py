@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from garra.builtin.apis.bedrock_converse_stream.request import REDACTED
 from garra.core import failures
 from garra.core.errors import FailureKind, RunFailed
 from garra.core.events import CallDelta, TextDelta, ThinkingDelta
 from garra.core.messages import Stop, Usage
 from garra.core.sse import Event
-from garra.sdk.exchange import Delta, broken, number
+from garra.sdk.alternating import REDACTED
+from garra.sdk.exchange import Delta, Reading, broken, number
 
 _STOPS: Final[dict[str, Stop]] = {
     "end_turn": "stop",
@@ -34,18 +34,13 @@ _FAULTS: Final = {
 }
 
 
-class Reader:
+class Reader(Reading):
     """One answer; `sdk.exchange.Reader`."""
 
     def __init__(self, salt: str) -> None:
-        self.response_id: str | None = None
-        self.signatures: list[tuple[int, str]] = []
-        self.over = False
-        self._salt = salt
-        self._usage = Usage()
+        super().__init__(salt)
         self._stop: str | None = None
         self._calls: dict[int, tuple[str, str]] = {}
-        self._said = False
 
     def feed(self, event: Event) -> Iterator[Delta]:
         try:

@@ -12,7 +12,7 @@ from garra.core.errors import FailureKind, RunFailed
 from garra.core.events import CallDelta, TextDelta, ThinkingDelta
 from garra.core.messages import Stop, Usage
 from garra.core.sse import Event
-from garra.sdk.exchange import Delta, broken, number
+from garra.sdk.exchange import Delta, Reading, broken, number
 
 _FILTERS: Final = frozenset((
     "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY",
@@ -22,21 +22,16 @@ _STOPS: Final[dict[str, Stop]] = {"STOP": "stop", "MAX_TOKENS": "length"}
 Kind = Literal["text", "thinking", "call", ""]
 
 
-class Reader:
+class Reader(Reading):
     """One answer; `sdk.exchange.Reader`. Its part n has the number 2n + 1, a thought with its signature 2n."""
 
     def __init__(self, salt: str) -> None:
-        self.response_id: str | None = None
-        self.signatures: list[tuple[int, str]] = []
-        self.over = False
-        self._salt = salt
-        self._usage = Usage()
+        super().__init__(salt)
         self._finish: str | None = None
         self._blocked: str | None = None
         self._open: Kind = ""
         self._at = -1
         self._ids: set[str] = set()
-        self._said = False
 
     def feed(self, event: Event) -> Iterator[Delta]:
         try:

@@ -12,23 +12,18 @@ from garra.core.errors import FailureKind, RunFailed
 from garra.core.events import CallDelta, TextDelta, ThinkingDelta
 from garra.core.messages import Stop, Usage
 from garra.core.sse import Event
-from garra.sdk.exchange import Delta, broken, number
+from garra.sdk.exchange import Delta, Reading, broken, number
 
 
-class Reader:
+class Reader(Reading):
     """One answer; `sdk.exchange.Reader`."""
 
     def __init__(self, salt: str) -> None:
-        self.response_id: str | None = None
-        self.signatures: list[tuple[int, str]] = []
-        self.over = False
-        self._salt = salt
-        self._usage = Usage()
+        super().__init__(salt)
         self._why = ""
         self._open = ""
         self._at = -1
         self._ids: set[str] = set()
-        self._said = False
 
     def feed(self, event: Event) -> Iterator[Delta]:
         try:
