@@ -63,12 +63,15 @@ async def _with_client(product: Product, process: Process, work: Callable[[Proce
 
 
 @contextmanager
-def model(port: int = MODEL_PORT, *more: str) -> Iterator[Process]:
-    """The fake model, serving, in a process of its own; `more` is said to `bench.model`."""
+def model(port: int = MODEL_PORT, *more: str, apart: bool = False) -> Iterator[Process]:
+    """The fake model, serving, in a process of its own; `more` is said to `bench.model`. `apart`: it runs only where
+    nobody else wants the machine, as if it were elsewhere.
+    """
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             raise SystemExit(f"port {port} is in use: another measurement runs; wait for its end or stop it")
-    process = spawn([sys.executable, "-m", "bench.model", str(port), *more], cwd=None)
+    aside = ["nice", "-n", "19"] if apart else []
+    process = spawn([*aside, sys.executable, "-m", "bench.model", str(port), *more], cwd=None)
     try:
         answering(process, f"http://127.0.0.1:{port}/stats")
         yield process
