@@ -2,9 +2,9 @@
 
     bench/.venv/bin/python -m bench.memory_turns [--rounds 8] [--turns 100]
 
-The environment is that of `bench/run.sh`. In each round one gateway answers so many turns at rest, and as many while its
-child reads the year (and makes vectors, where the small model is installed); both halves stand in the same process, so
-that they can be compared. The index is deleted between rounds. The model is the fake one that answers at once. Run it
+The environment is that of `bench/run.sh`. In each round one gateway answers so many turns at rest, and as many while
+its child reads the year (and makes vectors, where the small model is installed); both halves stand in the same process,
+so that they can be compared. The index is deleted between rounds. The model is the fake one that answers at once. Run it
 where nothing else is at work.
 """
 

@@ -64,6 +64,19 @@ async def test_helpers_pay_from_the_run_that_began_them(tmp_path: Path) -> None:
         assert await purse.may(a_run(run_id="r2")) is None
 
 
+async def test_a_call_beside_all_runs_keeps_to_the_budget_too(tmp_path: Path) -> None:
+    payer = Payer("", "", "", "main")
+    async with opened(tmp_path, Hands()) as (ledger, _):
+        purse = Purse(Books(ledger, lambda: config(day={"maxTokens": 100}), SystemClock(), parent, lambda: ""))
+        assert await purse.refusal(payer) is None
+        answer(purse, a_run(), 120)
+        failure = await purse.refusal(payer)
+        assert failure is not None
+        assert failure.kind is FailureKind.BUDGET
+        assert await Purse(Books(ledger, lambda: FREE, SystemClock(), parent, lambda: "")).refusal(payer) is None
+    assert await Purse().refusal(payer) is None
+
+
 async def test_without_caps_nothing_is_asked_of_the_store() -> None:
     assert await Purse().may(a_run()) is None
     assert Purse().payer(a_run()) is None
