@@ -4,8 +4,8 @@
 
 The environment is that of `bench/run.sh`. In each round one gateway answers so many turns at rest, and as many while
 its child reads the year (and makes vectors, where the small model is installed); both halves stand in the same process,
-so that they can be compared. The index is deleted between rounds. The model is the fake one that answers at once. Run it
-where nothing else is at work.
+so that they can be compared. The index is deleted between rounds. The model is the fake one that answers at once. Run
+it where nothing else is at work.
 """
 
 from __future__ import annotations
