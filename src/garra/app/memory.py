@@ -161,7 +161,7 @@ class Remembering:
         if self._doors.db is None or not answer.hits:
             return
         zone = await asyncio.to_thread(zone_of, self._live.config)
-        found = counted(agent_id, query, answer, self.clock.now_ms(), zone)
+        found = counted(agent_id, query, answer, now=self.clock.now_ms(), zone=zone)
         try:
             await self._doors.db.write(partial(recalls.note, found=found))
         except GarraError as fault:
@@ -249,7 +249,7 @@ def zone_of(config: Config) -> tzinfo:
     return stamps.zone(config.time_zone or "UTC")
 
 
-def counted(agent_id: str, query: str, answer: Answer, now: int, zone: tzinfo) -> Found:
+def counted(agent_id: str, query: str, answer: Answer, *, now: int, zone: tzinfo) -> Found:
     """The lines that a search found, each with how well it fitted beside the best."""
     best = max(hit.score for hit in answer.hits) or 1.0
     lines = {
