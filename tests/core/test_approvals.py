@@ -29,6 +29,7 @@ from garra.core.approvals import (
     Store,
     Unheard,
     Withdrawn,
+    alike,
     doing,
     said,
     same,
@@ -233,3 +234,11 @@ def test_whatever_happens_it_is_answered_once_and_taken_once(events: list[Event]
                 assert "nobody" not in effect.answer.reason
     assert resolved <= 1
     assert given_out <= 1
+
+
+def test_an_id_that_could_be_taken_for_another_is_known() -> None:
+    open_ones = ("1a2b3c4d-5e6f", "77")
+    assert alike("1a2b3c4d", open_ones) == alike("1a2b3c4d-0000", open_ones) == "1a2b3c4d-5e6f"
+    assert alike("1a2b", open_ones) == "1a2b3c4d-5e6f"
+    assert alike("77777777-1", open_ones) == "77"
+    assert alike("1a2b3c4d-5e6f", open_ones) == alike("ffffffff-1", open_ones) == ""

@@ -16,7 +16,7 @@ from garra.sdk.channel import Address
 from garra.turns.places import Places, Ports
 
 
-def places(house: House, rules: Accounts, owners: Owners, ledger: Ledger, couriers: Couriers) -> Places:
+def places(house: House, rules: Accounts, owners: Owners, *, ledger: Ledger, couriers: Couriers) -> Places:
     """The places of one process."""
 
     async def direct(channel: str, account: str, person: str) -> Address | None:

@@ -269,7 +269,7 @@ class Channels:
 
         return CardPorts(
             self.outbox,
-            asking.places(self._house, self._rules, owners, self._ledger, self._couriers),
+            asking.places(self._house, self._rules, owners, ledger=self._ledger, couriers=self._couriers),
             self._voice.card,
             self._couriers.limits,
             attach,

@@ -6,6 +6,7 @@ was decided holds for one doing of exactly what was asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, Literal, assert_never
 
@@ -347,3 +348,9 @@ def doing(kind: str, tool: str = "") -> str:
 def short(name: str) -> str:
     """An approval's id as it is written in a chat: its first eight characters, where that is enough to find it."""
     return name[:8]
+
+
+def alike(name: str, others: Iterable[str]) -> str:
+    """One of `others` that people could take this id for, since they write the beginning of it; empty for none."""
+    lead = short(name)
+    return next((each for each in others if each != name and (each.startswith(lead) or lead.startswith(each))), "")

@@ -46,6 +46,13 @@ class Asked:
 _NAME = later(r"(?:exec:|plugin:)?([0-9a-f][0-9a-f-]{2,35})", re.IGNORECASE)
 
 
+def writable(name: str) -> bool:
+    """Whether an id can be given in a chat, whole by a button and by its beginning in words."""
+    return all(
+        found is not None and found[1] == each for each in (name, short(name)) for found in [_NAME.fullmatch(each)]
+    )
+
+
 def parse(words: str, *, deny: bool) -> Asked:
     """`/approve ID allow-once` as an answer; behind a no stands why. Raises UserError with how it reads."""
     parts = words.replace("`", "").split()

@@ -20,6 +20,7 @@ from garra.domains.delivery.draft import Draft, OutboxRow, plain_draft
 from garra.domains.exec.approvals import Approvals, Change
 from garra.sdk.channel import Address, File, Limits
 from garra.sdk.ports import Clock, Spawn
+from garra.turns.approve import writable
 from garra.turns.cardwords import buttons, ended, text
 
 log = logging.getLogger(__name__)
@@ -113,7 +114,8 @@ class Cards:
             await self._over(approval, approval.answer, cards)
 
     async def reaches(self, approval: Approval) -> bool:
-        return bool(await self._ports.places.of(approval))
+        """None where its id, which a program chose, is none that can be written in a chat."""
+        return writable(approval.id) and bool(await self._ports.places.of(approval))
 
     async def show(self, approval: Approval) -> None:
         """Into the outbox with every card at once, or with none."""

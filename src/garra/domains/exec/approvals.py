@@ -166,6 +166,8 @@ class Approvals:
             question = offered(question)
             if self._crowded(question):
                 return Answer("deny", reason=CROWDED)
+            if name and (like := core.alike(name, self._held)):
+                raise Conflict(f"there is a question {like} already, and the id {name} could be taken for its")
             return await self._carried(question) or await self._asked(question, name or self._ports.new_id())
         except GarraError as error:
             return Answer("deny", reason=f"it could not be asked: {error.message}")
