@@ -89,9 +89,10 @@ def test_one_account_is_only_that_one() -> None:
 
 def test_names_of_files_are_found_and_the_report_says_all() -> None:
     assert list(media(b'{"text":"[media://in/0af1] and media://tools/b-2"}')) == ["in/0af1", "tools/b-2"]
-    assert Report(("k",), 1, 2, 3, 4, 5, 6, ("MEMORY.md",), 7, 8).shown() == {
+    assert Report(("k",), 1, 2, 3, 4, 5, 6, ("MEMORY.md",), 7, 8, ("a: no",)).shown() == {
         "conversations": ["k"], "lines": 1, "received": 2, "sent": 3, "files": 4, "pairings": 5, "ledgerRows": 6,
         "mentions": ["MEMORY.md"],
         "promoted": 7,
         "dreamt": 8,
+        "left": ["a: no"],
     }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,9 @@ from garra.config.load import load
 from garra.config.paths import Paths
 from garra.core import dreams, forgetting
 from garra.core.dreaming import SPOKEN
-from garra.core.errors import Conflict, NotFound
+from garra.core.errors import Conflict, GarraError, NotFound
 from garra.core.forgetting import Person, Report
+from garra.core.ids import SessionKey
 from garra.core.value import frozen
 from garra.domains.access.pairing import Pairing
 from garra.domains.delivery.handles import SPACE
@@ -34,6 +35,30 @@ from garra.io.store.wipe import wiped
 EVERY = 1_000_000
 NOTES = ("MEMORY.md", "USER.md", "memory/**/*.md")
 """Of a workspace, where a person may be spoken of."""
+
+
+class Left:
+    """What could not be removed, and why: the rest is done all the same, and run again it goes on with that."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def unlink(self, path: Path) -> bool:
+        """Whether it is gone. Blocks."""
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as fault:
+            self.lines.append(f"{path}: {fault.strerror}")
+            return False
+        return True
+
+    def write(self, path: Path, data: bytes) -> None:
+        """Blocks."""
+        try:
+            atomic.write(path, data, path.stat().st_mode & 0o777)
+        except (OSError, GarraError) as fault:
+            why = fault.strerror if isinstance(fault, OSError) else fault.message
+            self.lines.append(f"{path}: {why}")
 
 
 def forget(paths: Paths, env: Environment, who: Person, *, dry: bool) -> Report:
@@ -56,52 +81,57 @@ async def _forget(paths: Paths, env: Environment, who: Person, *, dry: bool) -> 
         page = await sessions.list(Query(archived=None, limit=EVERY))
         theirs = forgetting.family({each.key: each.extra.get("spawnedBy") for each in page.sessions}, who)
         rows = [each for each in page.sessions if each.key in theirs]
-        own, handles = await _conversations(sessions, paths, rows, dry=dry)
-        gone = [row.key for row in rows]
-        scrubbed = await asyncio.to_thread(_scrubbed, paths.agents, who, own, dry=dry)
-        if not dry:
+        own = {row.key: await asyncio.to_thread(_transcripts, paths.sessions(row.agent_id), row) for row in rows}
+        mine = {path for found in own.values() for path in found}
+        handles = await asyncio.to_thread(_attached, mine)
+        found = await asyncio.to_thread(_scrubbed, paths.agents, who, mine, dry=True)
+        left = Left()
+        files = await _files(Shelf(db, SPACE), paths, theirs, handles | found.handles, left, dry=dry)
+        scrubbed = found
+        if not (dry or left.lines):  # what names a file goes behind the file
+            scrubbed = await asyncio.to_thread(_scrubbed, paths.agents, who, mine, dry=False, left=left)
             await _unshown(sessions, page.sessions, scrubbed.ids)
-        files = await _files(Shelf(db, SPACE), paths, theirs, handles | scrubbed.handles, dry=dry)
-        counts = await _rows(db, who, gone, dry=dry)
+        counts = await _rows(db, who, list(own), dry=dry)
         let_in = await _let_in(db, who, dry=dry)
-        dreamt = await _dreamt(db, who, own, dry=dry)
-        promoted = await asyncio.to_thread(_promoted, paths, env, who, dry=dry)
+        dreamt = await _dreamt(db, who, mine, dry=dry)
+        promoted = await asyncio.to_thread(_promoted, paths, env, who, left, dry=dry)
+        gone = list(own) if dry else await _removed(sessions, own, left)
     finally:
         await sessions.close()
         await db.close()
     if not dry:
         await asyncio.to_thread(wiped, paths.db)
-        await asyncio.to_thread(_unindexed, paths.agents)
+        await asyncio.to_thread(_unindexed, paths.agents, left)
     names = {who.sender, *(label for each in rows if (label := each.display_name))}
     mentions = await asyncio.to_thread(_mentions, paths, env, names)
     return replace(
         counts, conversations=tuple(gone), lines=scrubbed.lines, files=files, let_in=let_in, mentions=mentions,
-        promoted=promoted, dreamt=dreamt,
+        promoted=promoted, dreamt=dreamt, left=tuple(left.lines),
     )  # fmt: skip
 
 
-async def _conversations(
-    sessions: Sessions, paths: Paths, theirs: Iterable[Session], *, dry: bool
-) -> tuple[set[Path], set[str]]:
-    """Remove whole conversations, the ended ones and the copies, too; the transcripts, and the names of their files."""
-    own: set[Path] = set()
-    handles: set[str] = set()
-    for session in theirs:
-        found = await asyncio.to_thread(_transcripts, paths.sessions(session.agent_id), session)
-        for path in found:
-            handles |= {name for line in await asyncio.to_thread(_lines, path) for name in forgetting.media(line)}
-        if not dry:
-            kept = await sessions.delete(session.key)
-            for path in {*found, *([kept] if kept else [])}:
-                await asyncio.to_thread(path.unlink, missing_ok=True)
-        own |= {*found}
-    return own, handles
+async def _removed(sessions: Sessions, own: Mapping[SessionKey, Sequence[Path]], left: Left) -> list[str]:
+    """Remove whole conversations, the ended ones and the copies, too. A row goes last: by it all else is found."""
+    gone: list[str] = []
+    for key, paths in own.items():
+        if left.lines:
+            left.lines.append(f"the conversation {key}: it is removed when the rest is")
+        elif all([await asyncio.to_thread(left.unlink, path) for path in paths]):
+            if (kept := await sessions.delete(key)) is not None:
+                await asyncio.to_thread(left.unlink, kept)
+            gone.append(key)
+    return gone
 
 
-def _unindexed(root: Path) -> None:
+def _attached(paths: Iterable[Path]) -> set[str]:
+    """The names of the files that came with what transcripts hold. Blocks."""
+    return {name for path in paths for line in _lines(path) for name in forgetting.media(line)}
+
+
+def _unindexed(root: Path, left: Left) -> None:
     """Take the indexes of memory away: they hold copies, and are made anew from what is left. Blocks."""
     for path in root.glob("*/memory.sqlite*"):
-        path.unlink(missing_ok=True)
+        left.unlink(path)
 
 
 def _transcripts(folder: Path, session: Session) -> list[Path]:
@@ -133,7 +163,7 @@ class _Scrubbed:
     ids: frozenset[str]
 
 
-def _scrubbed(root: Path, who: Person, own: set[Path], *, dry: bool) -> _Scrubbed:
+def _scrubbed(root: Path, who: Person, own: set[Path], *, dry: bool, left: Left | None = None) -> _Scrubbed:
     """Take their words out of what others share with them. Blocks."""
     count = 0
     handles: set[str] = set()
@@ -145,9 +175,9 @@ def _scrubbed(root: Path, who: Person, own: set[Path], *, dry: bool) -> _Scrubbe
             count += len(theirs)
             ids.add(path.name.partition(".jsonl")[0])
             handles |= {name for line in theirs for name in forgetting.media(line)}
-            if not dry:
+            if left is not None and not dry:
                 text = b"\n".join(line if gone is None else gone for line, gone in new)
-                atomic.write(path, text, path.stat().st_mode & 0o777)
+                left.write(path, text)
     return _Scrubbed(count, frozenset(handles), frozenset(ids))
 
 
@@ -158,7 +188,7 @@ async def _unshown(sessions: Sessions, rows: Iterable[Session], ids: frozenset[s
             await sessions.record(row.key, title=None, last_message=None)
 
 
-async def _files(shelf: Shelf, paths: Paths, keys: frozenset[str], handles: set[str], *, dry: bool) -> int:
+async def _files(shelf: Shelf, paths: Paths, keys: frozenset[str], handles: set[str], left: Left, *, dry: bool) -> int:
     root = MediaRoot(paths.media, SystemClock())
     count = 0
     for name, row in (await shelf.items()).items():
@@ -166,9 +196,11 @@ async def _files(shelf: Shelf, paths: Paths, keys: frozenset[str], handles: set[
             continue
         count += 1
         if not dry:
-            with suppress(NotFound, OSError):  # old files are gone already
-                await asyncio.to_thread((await root.path(row["path"])).unlink)
-            await shelf.remove(name, durable=True)
+            path = None
+            with suppress(NotFound):  # old files are gone already
+                path = await root.path(row["path"])
+            if path is None or await asyncio.to_thread(left.unlink, path):
+                await shelf.remove(name, durable=True)
     return count
 
 
@@ -244,7 +276,7 @@ async def _dreamt(db: Database, who: Person, own: set[Path], *, dry: bool) -> in
     return await (db.read(work) if dry else db.write(work, durable=True))
 
 
-def _promoted(paths: Paths, env: Environment, who: Person, *, dry: bool) -> int:
+def _promoted(paths: Paths, env: Environment, who: Person, left: Left, *, dry: bool) -> int:
     """Take out of each MEMORY.md what dreams made of their words: each such line tells whose it is. Blocks."""
     config, count = load(paths, env).config, 0
     for root in {paths.workspace(agent, config) for agent in config.agents.ids()}:
@@ -254,7 +286,7 @@ def _promoted(paths: Paths, env: Environment, who: Person, *, dry: bool) -> int:
         taken = dreams.forgotten(path.read_text("utf-8", "surrogateescape"), who)
         count += taken.gone
         if taken.gone and not dry:
-            atomic.write(path, taken.text.encode("utf-8", "surrogateescape"), path.stat().st_mode & 0o777)
+            left.write(path, taken.text.encode("utf-8", "surrogateescape"))
     return count
 
 

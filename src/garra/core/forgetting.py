@@ -100,8 +100,9 @@ def media(raw: bytes) -> Iterator[str]:
 
 @frozen
 class Report:
-    """What went: conversations, lines of others' conversations, stored messages in and out, files, what is left, and
-    the lines of MEMORY.md and of proposals that dreams made of their words.
+    """What went: conversations, lines of others' conversations, stored messages in and out, files, and the lines of
+    MEMORY.md and of proposals that dreams made of their words. `mentions` are notes that still name them, `left` what
+    could not be removed, and why.
     """
 
     conversations: tuple[str, ...] = ()
@@ -114,6 +115,7 @@ class Report:
     mentions: tuple[str, ...] = ()
     promoted: int = 0
     dreamt: int = 0
+    left: tuple[str, ...] = ()
 
     def shown(self) -> dict[str, Any]:
         """As JSON."""
@@ -128,4 +130,5 @@ class Report:
             "mentions": list(self.mentions),
             "promoted": self.promoted,
             "dreamt": self.dreamt,
+            "left": list(self.left),
         }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from garra.core.errors import UserError
-from garra.faces.cli import agent_exec, logs, onboard, output, pairing, parsing, turn
+from garra.faces.cli import agent_exec, logs, models_probe, onboard, output, pairing, parsing, turn
 from garra.faces.cli.status import primary_model
 from garra.faces.cli.turn import Outcome
 
@@ -104,3 +104,9 @@ def test_who_answered_instead_is_told_with_the_reason() -> None:
     assert turn.rerouted(blob("a", failed)) == "p/b answered instead of p/a: it did not answer in time"
     assert turn.rerouted(blob("a")) == "p/b answered instead of p/a: it rests after a fault"
     assert turn.rerouted(blob("b")) == turn.rerouted({"meta": {}}) == ""
+
+
+def test_a_cut_answer_is_called_so() -> None:
+    row = {"model": "p/m", "status": "unknown", "reasonCode": "cut_stream", "error": "it broke"}
+    assert models_probe.line(row) == "p/m: cut off: it broke"
+    assert models_probe.line({**row, "reasonCode": "odd"}) == "p/m: unknown: it broke"

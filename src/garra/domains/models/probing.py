@@ -31,9 +31,6 @@ _BUCKETS: Final = {
     FailureKind.NETWORK: "timeout",
     FailureKind.REFUSED: "format",
     FailureKind.NOT_FOUND: "no_model",
-    FailureKind.CUT: "cut off",
-    FailureKind.EMPTY: "empty",
-    FailureKind.SERVER: "server_error",
 }
 
 
@@ -158,8 +155,9 @@ async def _tried(models: Models, target: Target, limits: Limits, agent: str) -> 
     clock: Clock = models.clock
     began = clock.monotonic()
     status, error = await _asked(models, target, limits, agent)
+    kind, status = status, _bucket(status)
     spent = round((clock.monotonic() - began) * 1_000)
-    return {**shown, "status": status, "latencyMs": spent, **({"error": error} if error else {})}
+    return {**shown, "status": status, "latencyMs": spent, **({"error": error} if error else {}), **_why(kind, status)}
 
 
 async def _asked(models: Models, target: Target, limits: Limits, agent: str) -> tuple[str, str]:
@@ -182,16 +180,22 @@ async def _asked(models: Models, target: Target, limits: Limits, agent: str) -> 
         stream.abort()
     own = next((each for each in attempts if each.profile == target.profile), None) if target.profile else None
     if own is not None and own.result != "success":
-        return _bucket(own.result), own.reason
+        return own.result, own.reason
     if target.profile and own is None and answer.stop not in ("error", "aborted"):
         return "unknown", "it rests after a fault, and another login answered; log in anew, or try later"
     if answer.stop not in ("error", "aborted"):
         return "ok", ""
-    return _bucket(attempts[-1].result if attempts else "unknown"), answer.error or "it did not answer"
+    return attempts[-1].result if attempts else "unknown", answer.error or "it did not answer"
 
 
 def _bucket(result: str) -> str:
-    return _BUCKETS.get(FailureKind(result), "unknown") if result in set(FailureKind) else "unknown"
+    """The original's word for how a call ended."""
+    return _BUCKETS.get(FailureKind(result), "unknown") if result in set(FailureKind) else result
+
+
+def _why(kind: str, status: str) -> dict[str, str]:
+    """What is known where the original has no word for it."""
+    return {"reasonCode": kind} if status == "unknown" and kind != status else {}
 
 
 _WORDS: Final = {

@@ -39,10 +39,13 @@ def run(arguments: Sequence[str]) -> int:
             return 2
     done = acts.forget(here.paths, here.env, who, dry=asked.dry_run)
     if asked.json:
-        output.say_json({"ok": True, "person": who.shown, "dryRun": asked.dry_run, **done.shown()})
+        output.say_json({"ok": not done.left, "person": who.shown, "dryRun": asked.dry_run, **done.shown()})
     else:
         _show(done, who.shown, "there is" if asked.dry_run else "removed")
-    return 0
+    if done.left:
+        again = f"garra forget {asked.person}"
+        output.note(f"garra: {len(done.left)} of it could not be removed; mend that, and run `{again}` again")
+    return 1 if done.left else 0
 
 
 def _show(report: Report, name: str, head: str) -> None:
@@ -60,5 +63,7 @@ def _show(report: Report, name: str, head: str) -> None:
     )
     for count, what in rows:
         output.say(f"  {count:>5}  {what}")
+    for line in report.left:
+        output.say(f"  not removed: {line}")
     for path in report.mentions:
         output.say(f"  still names them, for you to edit: {path}")

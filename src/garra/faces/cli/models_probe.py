@@ -54,7 +54,11 @@ def line(row: Mapping[str, Any]) -> str:
     took = f" in {row['latencyMs'] / 1_000:.1f} s" if row["status"] == "ok" else ""
     by = f" by {row['profileId']}" if row.get("profileId") else ""
     why = f": {row['error']}" if row.get("error") else ""
-    return output.harmless(f"{row['model'] or row['provider']}{by}: {row['status']}{took}{why}")
+    status = _ENDS.get(str(row.get("reasonCode")), row["status"]) if row["status"] == "unknown" else row["status"]
+    return output.harmless(f"{row['model'] or row['provider']}{by}: {status}{took}{why}")
+
+
+_ENDS = {"cut_stream": "cut off", "empty": "no answer", "server_error": "server error", "content_filter": "filtered"}
 
 
 def probed(asked: argparse.Namespace, place: Place) -> list[dict[str, Any]]:

@@ -187,7 +187,7 @@ async def probe(host: Host, caller: Caller, params: Probe) -> dict[str, Any]:
     listed = await probing.targets(own.models, provider, agent=agent, only=only)
     limits = probing.Limits((params.timeout_ms or 8_000) / 1_000)
     results = await probing.tried(own.models, listed, limits, agent=agent)
-    names = ("profileId", "label", "status", "latencyMs", "error")
+    names = ("profileId", "label", "status", "latencyMs", "error", "reasonCode")
     good = next((each for each in results if each["status"] == "ok"), results[0] if results else None)
     return {
         "provider": provider,
