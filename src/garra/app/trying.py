@@ -12,8 +12,7 @@ from garra.app import webchat
 from garra.app.channels import Channels
 from garra.core.errors import GarraError
 from garra.domains.delivery.accounts import WEBCHAT
-from garra.gateway.errands import restart
-from garra.gateway.errands.restart import Restart
+from garra.gateway import restarting
 from garra.gateway.host import Host
 from garra.gateway.trials import WHERE, Trials
 from garra.io.store.db import Database
@@ -33,18 +32,18 @@ def serve(host: Host, channels: Channels, db: Database, begin: Callable[..., Non
 
     made = Trials(host, tell, Shelf(db, WHERE))
     host.more[WHERE] = made
-    host.more[restart.WHERE] = again = Restart(Shelf(db, restart.WHERE), begin)
+    host.more[restarting.WHERE] = again = restarting.Restart(Shelf(db, restarting.WHERE), begin)
     host.spawn(made.load(), "what is on trial")
     host.spawn(_back(host, channels, again), "word after a restart")
     return made.start()
 
 
-async def _back(host: Host, channels: Channels, again: Restart) -> None:
+async def _back(host: Host, channels: Channels, again: restarting.Restart) -> None:
     """Whoever agreed to a restart is told that it is over."""
-    row = await again.shelf.get(restart.WHERE)
+    row = await again.shelf.get(restarting.WHERE)
     if row is not None:
-        await again.shelf.remove(restart.WHERE)
-        await _said(host, channels, msgspec.convert(row, Errand), restart.BACK.format(version=host.version))
+        await again.shelf.remove(restarting.WHERE)
+        await _said(host, channels, msgspec.convert(row, Errand), restarting.BACK.format(version=host.version))
 
 
 async def _told(host: Host, channels: Channels, errand: Errand | None, text: str) -> None:

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
 from garra.core.errors import Forbidden, UserError
-from garra.core.value import frozen
 from garra.gateway.errands.sight import Run
 from garra.gateway.host import Host
-from garra.io.store.shelf import Shelf
+from garra.gateway.restarting import WHERE, Restart
 from garra.runs.errand import Errand
 
-WHERE: Final = "restart"
-"""Where it stands in `Host.more`, and under what name the store remembers who asked."""
-BACK: Final = "The gateway has begun anew, as you agreed. Version {version}."
 REST_S: Final = 1.0
 """Between the turn's end and the restart: its answer is on its way by then."""
-
-
-@frozen
-class Restart:
-    """`begin` ends this process and begins the next; it may be told why."""
-
-    shelf: Shelf
-    begin: Callable[..., None]
 
 
 async def restart(host: Host, errand: Errand, raw: Mapping[str, Any]) -> dict[str, Any]:

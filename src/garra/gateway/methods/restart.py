@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from garra.core.errors import UserError
 from garra.gateway import own
-from garra.gateway.errands.restart import WHERE, Restart
 from garra.gateway.host import Host
 from garra.gateway.method import ADMIN, READ, Caller, Method
 from garra.gateway.params import Nothing, Params
+from garra.gateway.restarting import WHERE, Restart
 
 PATIENCE_S: Final = 300.0
 """So long a safe restart waits for running work; then it goes ahead, and what is not over is gone on with."""
