@@ -29,10 +29,11 @@ def address(model: Model, cloud: Cloud) -> str:
 
     Raises RunFailed where one is not set and has no usual value.
     """
-    return _filled(model.base_url, model, cloud.setting).rstrip("/")
+    return filled(model, cloud.setting)
 
 
-def _filled(text: str, model: Model, setting: Callable[..., str]) -> str:
+def filled(model: Model, setting: Callable[..., str]) -> str:
+    """As `address`, where only variables are at hand."""
     def found(place: re.Match[str]) -> str:
         names = place[1].split("|")
         value = setting(*names) or (place[2] or "")
@@ -41,7 +42,7 @@ def _filled(text: str, model: Model, setting: Callable[..., str]) -> str:
             raise RunFailed(Failure(FailureKind.NO_KEY, line, provider=model.provider, model=model.id))
         return value
 
-    return _PLACE.sub(found, text)
+    return _PLACE.sub(found, model.base_url).rstrip("/")
 
 
 def told(model: Model, cloud: Cloud, name: str, *variables: str) -> str:

@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from garra.core import foundations
 from garra.domains.models.discovery import FRESH_MS, Discovery
 from garra.domains.models.registry import Models
 from garra.io.http import GuardedHttp
 from garra.testing.clock import ManualClock
 from tests.core.test_catalog import ROUTER
+from tests.core.test_foundations import MODELS, PROFILES
 from tests.domains.models.desk import Desk, desk
 
 
@@ -177,3 +179,23 @@ async def test_a_file_that_is_broken_is_as_if_there_were_none(at: Stand) -> None
         read = at.discovery()
         await read.load()
         assert read.age_ms("openai") is None
+
+
+async def test_bedrocks_two_lists_are_read_with_its_key(at: Stand) -> None:
+    first, second = foundations.LISTS
+    at.lists.pages = {first: MODELS, second: PROFILES}
+    at.desk.configure({"models": {"providers": {"amazon-bedrock": {"baseUrl": at.lists.url}}}})
+    found = at.discovery()
+    asked = await found.ask("amazon-bedrock")
+    assert "AWS_BEARER_TOKEN_BEDROCK" in asked.problem
+    assert at.lists.asked == []
+    at.desk.env["AWS_BEARER_TOKEN_BEDROCK"] = "bedrock-key"
+    assert (await found.ask("amazon-bedrock")).count == 4
+    assert at.lists.paths == [first, second]
+    assert {headers["authorization"] for _, headers in at.lists.asked} == {"Bearer bedrock-key"}
+    model = at.desk.models.resolve("bedrock/us.p.by-profile")
+    assert (model.name, model.input, model.api) == ("US A", ("text",), "bedrock-converse-stream")
+    del at.lists.pages[second]
+    await at.clock.advance(FRESH_MS / 1_000 + 1)
+    assert "404" in (await found.ask("amazon-bedrock")).problem
+    assert at.desk.models.resolve("bedrock/us.p.by-profile").name == "US A", "what was known stays"

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from garra.core import catalog as pure
+from garra.core import foundations
 from garra.core.errors import GarraError, Unavailable
 from garra.core.value import frozen
 from garra.domains.models.catalog import Entry
 from garra.domains.models.profiles import Asked
 from garra.domains.models.registry import Models
 from garra.io.files import atomic
+from garra.sdk import cloud
 from garra.sdk.ports import Clock, Http
 
 log = logging.getLogger(__name__)
@@ -119,6 +121,8 @@ class Discovery:
             return Asking(provider, len(rows), budget=budget)
 
     async def _asked(self, entry: Entry, key: str | None) -> tuple[dict[str, dict[str, Any]], dict[str, float]]:
+        if entry.provider.catalog == "bedrock":
+            return await self._bedrock(entry, key), {}
         base = entry.provider.base_url.rstrip("/")
         if entry.provider.catalog != "clawrouter":
             path = "/v1/models?limit=1000" if entry.provider.family == "anthropic-messages" else "/models"
@@ -129,6 +133,15 @@ class Discovery:
             return rows, pure.budget(await self._json(entry, f"{root}/v1/usage", key))
         except Unavailable:
             return rows, {}
+
+    async def _bedrock(self, entry: Entry, key: str | None) -> dict[str, dict[str, Any]]:
+        """Both lists, or none: half of them would take models away that are there."""
+        if not key:
+            raise Unavailable("AWS' lists are read with a Bedrock key alone (AWS_BEARER_TOKEN_BEDROCK)")
+        env = self._models.env()
+        address = cloud.filled(entry.model("any"), lambda *names: next(filter(None, map(env.get, names)), ""))
+        base = foundations.control(address)
+        return foundations.rows(*[await self._json(entry, f"{base}{path}", key) for path in foundations.LISTS])
 
     async def _json(self, entry: Entry, url: str, key: str | None) -> object:
         headers = {"accept": "application/json", **entry.provider.headers}
