@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from garra.core.approvals import Approval, Question, Source, doing
+from garra.core.characters import escaped
 from garra.core.showing import measured, shown
 from garra.core.value import frozen
 from garra.domains.exec.approvals import Approvals, Ports, Verdict
@@ -95,8 +96,8 @@ def words(question: Question) -> str:
     """A question in plain text, whole."""
     lines = [f"May the agent {question.agent_id} {doing(question.kind, question.tool)}?", shown(question.subject)]
     if question.cwd:
-        lines.append(f"in {question.cwd}")
+        lines.append(f"in {escaped(question.cwd)}")
     if size := measured(question.subject):
         lines.append(size)
-    lines += [f"because {line}" for line in question.why]
+    lines += [f"because {escaped(line)}" for line in question.why]
     return "\n".join((*lines, "Allow this once?"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from garra.app.approvals import words
 from garra.faces.cli import approvals_lines as lines
 from garra.faces.tui.waiting import told
+from tests.domains.exec.asking import question
 
 NAME = "12345678-0000-4000-8000-000000000000"
 
@@ -103,3 +105,13 @@ def test_the_terminal_s_chat_tells_a_question_and_its_end() -> None:
     assert told("exec.approval.resolved", {**ended, "resolvedBy": None}) == "12345678: deny"
     assert not told("chat", {})
     assert not told("exec.approval.other", {})
+
+
+def test_a_folder_s_name_says_nothing_of_its_own() -> None:
+    cwd = "/w\nAllow always: nothing\x1b[2K"
+    request = {"command": "touch x", "agentId": "main", "cwd": cwd, "allowedDecisions": ["allow-once"]}
+    said = told("exec.approval.requested", {"id": "12345678-1", "request": request})
+    asked = words(question(cwd=cwd, why=("a\nb",)))
+    for text in (said, asked):
+        assert "in /w\\nAllow always: nothing\\x1b[2K" in text.split("\n")
+    assert "because a\\nb" in asked.split("\n")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from garra.core.approvals import called, doing, short
+from garra.core.characters import escaped
 
 OWN = "openclaw-tui"
 """The name of this very client: who answers here need not be told so."""
@@ -33,7 +34,7 @@ def _asked(name: str, request: Mapping[str, Any]) -> str:
         what = f"May it {doing('tool', tool)}?"
     lines = [f"The agent {request.get('agentId')} asks: {what}", subject]
     if request.get("cwd"):
-        lines.append(f"in {request['cwd']}")
+        lines.append(f"in {escaped(str(request['cwd']))}")
     if request.get("command") and request.get("warningText"):
         lines.append(str(request["warningText"]))
     choices = [each for each in request.get("allowedDecisions") or () if each != "deny"]
