@@ -86,7 +86,7 @@ async def _forget(paths: Paths, env: Environment, who: Person, *, dry: bool) -> 
         handles = await asyncio.to_thread(_attached, mine)
         found = await asyncio.to_thread(_scrubbed, paths.agents, who, mine, dry=True)
         left = Left()
-        files = await _files(Shelf(db, SPACE), paths, theirs, handles | found.handles, left, dry=dry)
+        files = await _files(Shelf(db, SPACE), paths, theirs, handles | found.handles, left=left, dry=dry)
         scrubbed = found
         if not (dry or left.lines):  # what names a file goes behind the file
             scrubbed = await asyncio.to_thread(_scrubbed, paths.agents, who, mine, dry=False, left=left)
@@ -188,7 +188,7 @@ async def _unshown(sessions: Sessions, rows: Iterable[Session], ids: frozenset[s
             await sessions.record(row.key, title=None, last_message=None)
 
 
-async def _files(shelf: Shelf, paths: Paths, keys: frozenset[str], handles: set[str], left: Left, *, dry: bool) -> int:
+async def _files(shelf: Shelf, paths: Paths, keys: frozenset[str], handles: set[str], *, left: Left, dry: bool) -> int:
     root = MediaRoot(paths.media, SystemClock())
     count = 0
     for name, row in (await shelf.items()).items():
