@@ -117,6 +117,18 @@ def test_what_is_not_usual_is_told() -> None:
 
 def test_the_report_itself_and_nothing_else() -> None:
     assert json.loads(said(report(), "json")) == report()
-    with pytest.raises(UserError, match="list, detail or json"):
-        said(report(), "map")
+    with pytest.raises(UserError, match="list, detail, map or json"):
+        said(report(), "tree")
     assert weights.tokens(5) == 2
+
+
+def test_the_map_has_a_bar_for_each_part_the_largest_first() -> None:
+    told = said(report(), "map").splitlines()
+    bars = [line for line in told if "█" in line]
+    shares = [int(line.split()[1]) for line in bars]
+    assert shares == sorted(shares, reverse=True)
+    assert 98 <= sum(shares) <= 102
+    assert {len(line.split()[0]) for line in bars} == {16}
+    assert any("Tool schemas" in line for line in bars)
+    assert told[0].startswith("🧠")
+    assert "of the window" in said(report(), "map")

@@ -17,6 +17,8 @@ from garra.core.messages import Assistant, Image, Message, Text, Thinking, ToolC
 
 TOP: Final = 10
 """So many of a kind are named in detail, the largest."""
+BAR: Final = 16
+"""Signs of a bar."""
 KINDS: Final[Mapping[str, str]] = {
     "user": "People's words",
     "assistant": "Answers",
@@ -66,16 +68,18 @@ def _part(message: Message, part: Text | Thinking | Image | ToolCall) -> tuple[s
 
 
 def said(report: Mapping[str, Any], how: str) -> str:
-    """What `/context` answers. `how` is list, detail or json. Raises UserError for anything else."""
+    """What `/context` answers. `how` is list, detail, map or json. Raises UserError for anything else."""
     match how.strip().lower():
         case "" | "list":
             return words(report)
         case "detail":
             return words(report, detail=True)
+        case "map":
+            return drawn(report)
         case "json":
             return msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
         case _:
-            raise UserError("/context takes list, detail or json.")
+            raise UserError("/context takes list, detail, map or json.")
 
 
 def words(report: Mapping[str, Any], *, detail: bool = False) -> str:
@@ -83,6 +87,29 @@ def words(report: Mapping[str, Any], *, detail: bool = False) -> str:
     return "\n".join(
         line for part in (_head(report), _fixed(report, detail=detail), _history(report), _end(report)) for line in part
     )
+
+
+def drawn(report: Mapping[str, Any]) -> str:
+    """The report as bars, the largest first: each part's share of all that is sent."""
+    files = sum(int(row["injectedChars"]) for row in report["injectedWorkspaceFiles"])
+    skills, tools = int(report["skills"]["chars"]), int(report["tools"]["chars"])
+    rows = {
+        "System prompt": max(0, int(report["systemPrompt"]["chars"]) - files - skills),
+        "Workspace files": files,
+        "Skills list": skills,
+        "Tool schemas": tools,
+        "This turn only": int(report["tail"]["chars"]),
+        **{KINDS[kind]: int(row["chars"]) for kind, row in report["history"]["byRole"].items()},
+    }
+    whole = sum(rows.values()) or 1
+    listed = sorted(((name, count) for name, count in rows.items() if count), key=lambda row: -row[1])
+    bars = (f"{_bar(count / whole)} {100 * count / whole:3.0f} %  {name}, {_chars(count)}" for name, count in listed)
+    return "\n".join((*_head(report)[:2], *bars, *_end(report)))
+
+
+def _bar(share: float) -> str:
+    full = min(BAR, math.ceil(share * BAR))
+    return "█" * full + "░" * (BAR - full)
 
 
 def _head(report: Mapping[str, Any]) -> list[str]:

@@ -282,7 +282,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("whoami", "who you are here and what you may do", "status", _whoami, aliases=("id",)),
     Command("usage", "tokens of this conversation, of today and of this month", "status", _usage),
     Command("compact", "sum up the conversation so far", "session", _compact, takes="[what matters most]"),
-    Command("context", "what fills the model's window", "status", _context, takes="[list | detail | json]"),
+    Command("context", "what fills the model's window", "status", _context, takes="[list | detail | map | json]"),
     Command("dreaming", "whether notes are looked through at night", "options", _dreaming, takes="[status | on | off]"),
     Command("undo", "go back to the conversation before the last reset", "session", _undo),
     Command("pair", "who asks to be let in; let one in", "management", _pair, takes="[code]"),

@@ -54,7 +54,7 @@ COMMANDS: Final = (
     Command("verbose", "/verbose [off|on|full]", "whether tools are shown at work", "session", aliases=("v",)),
     Command("reply", "/reply [off|first|all]", "whether answers quote your message", "session"),
     Command("compact", "/compact [what matters most]", "sum up the conversation so far", "session"),
-    Command("context", "/context [list|detail|json]", "what fills the model's window", "session", overtakes=True),
+    Command("context", "/context [list|detail|map|json]", "what fills the model's window", "session", overtakes=True),
     Command("dreaming", "/dreaming [status|on|off]", "whether I look through my notes at night", overtakes=True),
     Command("activation", "/activation [mention|always]", "when the agent answers in a group", "owner"),
     Command("pair", "/pair [code]", "who asks to be let in; let one in", "owner", private=True),
