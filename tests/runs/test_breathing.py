@@ -80,7 +80,7 @@ async def test_a_history_is_measured_in_slices(known: int) -> None:
     async def rest() -> None:
         seen.append(len(measure.sizes))
 
-    await fitting.grown(measure, messages, 0, (), rest)
+    await fitting.grown(measure, messages, rest)
     measure.on(messages)
     whole.on(messages)
     assert (measure.sizes, measure.sent) == (whole.sizes, whole.sent)

@@ -189,7 +189,7 @@ class Assembler:
         return Setup(
             transcript, models, ask, tools, limit, quiet, *bound,
             resting=lambda model: parts.models.resting(model, run.agent_id),
-            fit=await self._fit(run, transcript, around, chosen, rest),
+            fit=await self._fit(run, transcript, around, chosen, rest=rest),
         )  # fmt: skip
 
     def _news(self, run: Run) -> tuple[str, ...]:
@@ -212,7 +212,7 @@ class Assembler:
         return await engines.opened(config, run, transcript, model=model, blots=blots) if engines is not None else None
 
     async def _fit(
-        self, run: Run, transcript: Transcript, around: Around, chosen: Assembly | None, rest: Rest
+        self, run: Run, transcript: Transcript, around: Around, chosen: Assembly | None, *, rest: Rest
     ) -> Fit | None:
         """What keeps the history within bounds, with the context engine in front of it."""
         if chosen is None:

@@ -77,7 +77,8 @@ class Fitting:
             return
         messages = transcript.messages()
         found = self.compactor.measures.setdefault(transcript, Measure())
-        await grown(found, messages, transcript.since, around.pruned(messages, around.models[0]), rest)
+        steps = around.pruned(messages, around.models[0])
+        await grown(found, messages, rest, since=transcript.since, steps=steps)
 
     def _flush(
         self, run: Run, transcript: Transcript, around: Around
@@ -119,7 +120,9 @@ class Fitting:
         return size
 
 
-async def grown(measure: Measure, messages: tuple[Message, ...], since: int, steps: Steps, rest: Rest) -> None:
+async def grown(
+    measure: Measure, messages: tuple[Message, ...], rest: Rest, *, since: int = 0, steps: Steps = ()
+) -> None:
     """Measure a long history that is not known yet but for its last slice, with a `rest` behind each slice. There is
     one after a long history that is known, too: what follows walks over it.
     """
