@@ -34,6 +34,7 @@ def address(model: Model, cloud: Cloud) -> str:
 
 def filled(model: Model, setting: Callable[..., str]) -> str:
     """As `address`, where only variables are at hand."""
+
     def found(place: re.Match[str]) -> str:
         names = place[1].split("|")
         value = setting(*names) or (place[2] or "")

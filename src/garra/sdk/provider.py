@@ -69,7 +69,7 @@ class Provider:
     `auth` optional means that a server of one's own usually wants no key. `probe` is asked at first run whether such
     a server is running. `aggregator`: it hands calls on to many others, so that a limit of one is no reason to rest.
     `logins` are its ways to log in, read when somebody does. `catalog` names the form of the list that its server has
-    of the models a key may use: `openai` (`GET base_url/models`), `clawrouter` or `bedrock`; empty where none is asked for.
+    of the models a key may use: `openai` (`GET base_url/models`), `clawrouter` or `bedrock`; empty where none is asked.
     `elsewhere` is the family spoken at an address that the owner set; empty: the same. `carrier`: it has the models of
     other vendors, so that a model's bare name means theirs.
     """
