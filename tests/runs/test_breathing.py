@@ -31,7 +31,7 @@ class Slices:
     def __init__(self, *, crowded: bool) -> None:
         self.count = 0
         self.met: int | None = None
-        self._rest = breathing(lambda: crowded)
+        self._rest = breathing(lambda: crowded and self.met is None)
 
     async def rest(self) -> None:
         self.count += 1
@@ -62,6 +62,22 @@ async def test_a_turn_beside_a_long_one_waits_for_a_slice_and_not_for_each() -> 
     await encoded(slices)
     assert slices.met is not None
     assert slices.met < ROUNDS // 2  # it may be that the machine is busy elsewhere
+
+
+async def test_a_long_turn_comes_to_its_end_however_many_begin() -> None:
+    asked = 0
+
+    def crowded() -> bool:
+        nonlocal asked
+        asked += 1
+        return True
+
+    rest = breathing(crowded)
+    await rest()
+    first = asked
+    await rest()
+    assert first > 50  # it let others go first
+    assert asked - first < 5  # and takes its share from then on
 
 
 async def test_alone_nothing_is_waited_for_and_the_bytes_are_the_same() -> None:

@@ -18,8 +18,9 @@ from garra.io.clock import SystemClock
 from garra.io.tasks import Tasks
 from garra.runs.lane import Lane
 from garra.runs.run import Run, Turn
-from garra.runs.runner import Ports, Runs
+from garra.runs.runner import YOUNG_S, Ports, Runs
 from garra.sdk.ports import Clock
+from garra.testing.clock import ManualClock
 
 
 def turn(name: str, key: str = "agent:main:main", **more: Any) -> Turn:
@@ -123,17 +124,19 @@ async def test_one_run_a_session_and_sessions_side_by_side() -> None:
         await other.wait()
 
 
-async def test_who_runs_beside_a_session_is_known() -> None:
-    async with house() as h:
+async def test_who_has_just_begun_beside_a_session_is_known() -> None:
+    clock = ManualClock()
+    async with house(clock=clock) as h:
         assert not h.runs.crowded("agent:main:main")
         gate = h.hold("a")
         run = await h.runs.submit(turn("a"))
         assert not h.runs.crowded("agent:main:main")  # its own run is nobody else's
         assert h.runs.crowded("agent:main:other")
+        await clock.advance(YOUNG_S)
+        assert run.state == "running"
+        assert not h.runs.crowded("agent:main:other")  # it waits for its model
         gate.set()
         await run.wait()
-        await asyncio.sleep(0)
-        assert not h.runs.crowded("agent:main:other")
 
 
 async def test_a_waiting_run_that_is_aborted_ends_without_being_run() -> None:

@@ -72,7 +72,7 @@ READ_ONLY = "this session may read the workspace and not change it (agents.defau
 @frozen
 class Parts:
     """The domains a run is put together from. `grants` gives a session's own door to the gateway's methods; `crowded`
-    says whether other sessions have a turn now.
+    says whether a turn of another session has just begun.
     """
 
     paths: Paths

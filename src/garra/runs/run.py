@@ -111,13 +111,15 @@ class Run:
     stored; `stored` is set when it is on disk, or never will be. `heard` are the marks of what its model is told and
     no message holds, until an answer has them; `left_out` those of messages that it is told of in brief.
     `rest` is set where it ends to wait for its sub-agents: what a person is told then, empty for nothing.
-    `notices` are lines that the person was told beside the answer.
+    `notices` are lines that the person was told beside the answer. `begun` is when it started to run, in seconds of
+    the steady clock; `started_at` when it was accepted.
     """
 
     def __init__(self, turn: Turn, session_id: SessionId, started_at: int) -> None:
         self.turn = turn
         self.session_id = session_id
         self.started_at = started_at
+        self.begun = float("-inf")
         self.state: Literal["queued", "running", "ended"] = "queued"
         self.ended: RunEnded | None = None
         self.cancel = Cancel()

@@ -24,6 +24,8 @@ KEPT = 1_000
 """How many ended runs are remembered, for clients that ask again."""
 KEPT_MS = 300_000
 """How long an ended run is remembered."""
+YOUNG_S = 0.05
+"""So long a run counts as one that has just begun: what it does until its model is asked takes less."""
 
 DROPPED: dict[Reason, str] = {
     "duplicate": "This message came twice; it is answered once.",
@@ -113,8 +115,10 @@ class Runs:
         return lane.head if lane else None
 
     def crowded(self, session_key: str) -> bool:
-        """Whether a run of another session is running."""
-        return any(lane.head is not None and key != session_key for key, lane in self._lanes.items())
+        """Whether a run of another session has just begun. One that waits for its model wants nothing of the loop."""
+        since = self._ports.clock.monotonic() - YOUNG_S
+        heads = ((key, lane.head) for key, lane in self._lanes.items())
+        return any(head is not None and head.begun > since and key != session_key for key, head in heads)
 
     def every(self) -> Sequence[Run]:
         """All runs that have not ended."""
@@ -186,6 +190,7 @@ class Runs:
             each.led_by = run.run_id
         for each in runs:
             each.state = "running"
+        run.begun = self._ports.clock.monotonic()
         self._ports.spawn(self._carry(run, lane, brief), f"run {run.session_key}")
 
     def drop(self, run: Run, reason: Reason) -> None:
