@@ -58,7 +58,7 @@ class Sessions extends Page {
   override render(): TemplateResult {
     const actions = html`<label class="unseen" for="seek">${t("sessions.search")}</label>
       <input class="input" id="seek" type="search" placeholder=${t("do.search")} @input=${(event: Event) => { this.search = (event.target as HTMLInputElement).value.trim(); this.change(); }}>
-      <button class="btn" aria-pressed=${this.away ? "true" : "false"} @click=${() => { this.away = !this.away; void this.list.reload(); }}>${this.away ? t("sessions.current") : t("sessions.away")}</button>`;
+      <button class="btn" @click=${() => { this.away = !this.away; void this.list.reload(); }}>${this.away ? t("sessions.current") : t("sessions.away")}</button>`;
     return html`${this.head(t("page.sessions"), this.list.value ? t("sessions.meta", { n: count(this.shown.length) }) : nothing, actions)}
       <div class="page">${this.list.show(() => this.all(), 6)}</div>`;
   }
@@ -78,7 +78,7 @@ class Sessions extends Page {
     const cost = Number(row.estimatedCostUsd ?? 0);
     const facts = [row.isMain ? t("sessions.main") : "", row.agentId, row.model, row.totalTokens ? t("chat.tokens", { n: count(Number(row.totalTokens)) }) : "", cost ? money(cost) : ""];
     return html`<article class="card talk"><div class="what"><a href=${to(`/chat/${encodeURIComponent(row.key)}`)}>${named(row)}</a>
-        <div class="cut quiet small">${row.lastMessagePreview ?? row.key}</div><div class="small quiet num">${facts.filter(Boolean).join(" · ")}</div></div>
+        <div class="cut quiet small">${row.lastMessagePreview ?? (named(row) === row.key ? "" : row.key)}</div><div class="small quiet num">${facts.filter(Boolean).join(" · ")}</div></div>
       <div class="num small quiet">${when(Number(row.updatedAt))}</div>
       <button class="btn" aria-label=${t("sessions.more.of", { name: named(row) })} @click=${() => void this.more(row)}>${t("app.more")}</button></article>`;
   }
@@ -125,7 +125,7 @@ class Sessions extends Page {
     const text = (got.messages as Dict[]).filter((each) => each.role === "user" || each.role === "assistant").map(spoken).filter(Boolean).join("\n\n");
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([`# ${named(row)}\n\n${text}\n`], { type: "text/markdown" }));
-    link.download = `${named(row).replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60)}.md`;
+    link.download = `${named(row).replace(/[^\p{L}\p{N}]+/gu, " ").trim().replaceAll(" ", "-").slice(0, 60)}.md`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }

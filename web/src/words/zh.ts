@@ -182,7 +182,7 @@ export const zh: Words = {
   "sessions.meta": "{n} 个对话",
   "sessions.search": "搜索对话",
   "sessions.current": "回到当前对话",
-  "sessions.away": "已归档",
+  "sessions.away": "查看已归档",
   "sessions.away.none": "没有归档的对话",
   "sessions.away.words": "归档的对话会离开列表，保存在这里，内容不会丢失。",
   "sessions.none": "还没有对话",
