@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,38 @@ async def test_each_page_of_the_house_stands_and_acts(tmp_path: Path) -> None:
             faults += [f"{act.__name__}: {each}" for each in await tab.unlabelled()]
             await act(tab, garra)
         assert faults + tab.faults == []
+
+
+WIFI = "The cabin's wifi password is tulip-4471"
+LISBON = "Bob moves to Lisbon in spring"
+PAGE = f"- {WIFI}\n<!-- from a conversation with telegram:default:7 that read https://x.example/ -->\n- {LISBON}\n"
+LOW = {"minScore": 0.1, "minRecallCount": 1, "minUniqueQueries": 0}
+
+
+async def test_a_proposal_is_read_as_a_change_and_kept_or_taken_back(tmp_path: Path) -> None:
+    owners = {"commands": {"ownerAllowFrom": ["telegram:7"]}}
+    async with strict_model() as model, resident(tmp_path, model.url, owners) as garra, browsing() as tab:
+        memory = garra.state / "workspace" / "MEMORY.md"
+        diary = garra.state / "workspace" / "memory" / f"{datetime.now(UTC):%Y-%m-%d}.md"
+        await asyncio.to_thread(diary.write_text, PAGE)
+        async with garra.client() as client:
+            await client.call("memory.index", {"force": True, "wait": True})
+            for query in ("wifi cabin password", "who moves to Lisbon"):
+                got = await client.call("memory.search", {"query": query})
+                assert got["results"], (query, got)
+            assert (await client.call("memory.dream", LOW))["dreams"]
+        await tab.open(garra, "/memory")
+        await tab.sees(LISBON, ".dream.warn")
+        await tab.page.locator(".dream.warn button").click()
+        await tab.sees(LISBON, "dialog .come")
+        assert await tab.unlabelled() == []
+        await tab.page.click("dialog >> text=Keep it")
+        await tab.sees("Keep words from outside?", "dialog")
+        await tab.page.click("dialog >> text=Keep it")
+        await tab.sees("kept", ".dream")
+        assert LISBON in await asyncio.to_thread(memory.read_text)
+        await tab.page.locator(".dream", has_text=LISBON).locator("button").click()
+        await tab.page.click("dialog >> text=Take it back")
+        await tab.sees("taken back", ".dream")
+        assert LISBON not in await asyncio.to_thread(memory.read_text)
+        assert tab.faults == []
