@@ -203,7 +203,7 @@ def _entries(text: str, first: int) -> Iterator[Entry]:
         yield here
 
 
-def said(text: str, path: str, line: int, owner: str = "", read: str = "") -> Noted | None:
+def said(text: str, path: str, line: int, *, owner: str = "", read: str = "") -> Noted | None:
     """What somebody said in a conversation as a line to keep; None for a question and for what says too little."""
     words = plain(text[:SAID])
     if tokens(words) < LEAST or not worth(words) or words.endswith(("?", "？")):

@@ -389,6 +389,6 @@ def _spoken(source: Source, places: Places, numbers: set[int]) -> list[Noted]:
             for _, line in sources.said(raw.rstrip(b"\n"), key, places.main, number):
                 marks.update(dict.fromkeys(line.marks))
                 read = taint.brief(taint.add(taint.CLEAN, marks)) if marks else ""
-                own = said(line.text, source.path, number, line.owner, read) if line.role == "user" else None
+                own = said(line.text, source.path, number, owner=line.owner, read=read) if line.role == "user" else None
                 out.extend([own] if own is not None and number in numbers else [])
     return out
