@@ -26,7 +26,8 @@ _PAGE: Final = """<!doctype html>
 <style>body{font:16px/1.6 system-ui,sans-serif;max-width:38rem;margin:12vh auto;padding:0 1.5rem}
 code{background:#8882;padding:.1em .35em;border-radius:.3em}</style>
 <h1>Garra is running</h1>
-<p>This is the gateway, version VERSION. Its web page is switched off or was not installed. Talk to it from a terminal:</p>
+<p>This is the gateway, version VERSION. Its web page is switched off or was not installed. Talk to it
+from a terminal:</p>
 <p><code>garra chat</code> opens a conversation, <code>garra status</code> shows how it is.</p>
 """
 

@@ -22,7 +22,9 @@ def fenced(plan: Plan, fence: Fence, name: str) -> Plan:
     if fault := fence.fault or next(faults(fence), ""):
         raise ToolFailed(f"No command was run: agents.defaults.sandbox.docker: {fault}")
     binds = tuple(replace(bind, source=os.path.realpath(bind.source)) for bind in fence.binds)
-    return replace(plan, read_only=fence.access == "ro", binds=(*plan.binds, *binds), container=fence.container, name=name)
+    return replace(
+        plan, read_only=fence.access == "ro", binds=(*plan.binds, *binds), container=fence.container, name=name
+    )
 
 
 def faults(fence: Fence) -> Iterator[str]:

@@ -78,12 +78,12 @@ def program(paths: Paths) -> Path:
     return (current(paths) if known else None) or mine
 
 
-def detect(paths: Paths, prefix: Path | None = None, root: Path = Path("/")) -> Install:
+def detect(paths: Paths, prefix: Path | None = None) -> Install:
     """Which installation `prefix` (this program's) is. Blocks."""
     place = (prefix or Path(sys.prefix)).resolve()
     if place.is_relative_to(versions(paths).resolve()):
         return Install("versions", place)
-    if (root / ".dockerenv").exists() or (root / "run" / ".containerenv").exists():
+    if (place / "garra-image").exists():  # our image leaves that mark; a container alone says nothing of it
         return Install("container", place)
     if (place / "pipx_metadata.json").exists():
         return Install("pipx", place)

@@ -6,7 +6,7 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from garra.core.errors import Unavailable, UserError
@@ -44,22 +44,25 @@ def install(arguments: Sequence[str]) -> int:
 
 
 def start(arguments: Sequence[str]) -> int:
-    return _act("start", "Start the service.", arguments, lambda found: found.start(), "started")
+    found, json = _named("start", "Start the service.", arguments)
+    found.start()
+    return _said(json, found, "started")
 
 
 def stop(arguments: Sequence[str]) -> int:
-    return _act("stop", "Stop the service; running work is let end.", arguments, lambda found: found.stop(), "stopped")
+    found, json = _named("stop", "Stop the service; running work is let end.", arguments)
+    found.stop()
+    return _said(json, found, "stopped")
 
 
 def uninstall(arguments: Sequence[str]) -> int:
-    about = "Stop the service and remove it; state and configuration stay."
-    return _act("uninstall", about, arguments, lambda found: found.uninstall(), "removed")
+    found, json = _named("uninstall", "Stop the service and remove it; state and configuration stay.", arguments)
+    return _said(json, found, "removed" if found.uninstall() else "not installed")
 
 
-def _act(name: str, about: str, arguments: Sequence[str], do: Callable[[Installed], object], word: str) -> int:
+def _named(name: str, about: str, arguments: Sequence[str]) -> tuple[Installed, bool]:
     asked = parsing.with_json(parsing.parser(f"gateway {name}", about)).parse_args(list(arguments))
-    found = _service(place.here())
-    return _said(asked.json, found, "not installed" if do(found) is False else word)
+    return _service(place.here()), asked.json
 
 
 def restart(arguments: Sequence[str]) -> int:

@@ -54,6 +54,8 @@ COMMANDS = (
             ("--all", "--pause", "--json")),
     Command("resume", "let a paused gateway work again", "garra.faces.cli.resume", ("--json",)),
     Command("health", "the gateway's own view of its health", "garra.faces.cli.health", ("--json",)),
+    Command("dashboard", "the address of the web page, which lets a browser in", "garra.faces.cli.dashboard",
+            ("--json",)),
     Command("logs", "the gateway's log", "garra.faces.cli.logs", ("--follow", "--limit", "--json")),
     Command("onboard", "first set-up: model, gateway, folders", "garra.faces.cli.onboard",
             ("--non-interactive", "--custom-base-url", "--custom-api-key", "--custom-model-id", "--json"), ("setup",)),

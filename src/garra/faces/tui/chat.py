@@ -267,8 +267,7 @@ class Chat(App[int]):
         }
         await table[name](rest)
 
-    async def _help(self, rest: str) -> None:
-        del rest
+    async def _help(self, _rest: str) -> None:
         await self._notice(commands.help_text())
 
     async def _new(self, rest: str) -> None:
@@ -276,7 +275,8 @@ class Chat(App[int]):
 
     async def _reset(self, rest: str) -> None:
         if rest.lower() == "undo":
-            return await self._send(f"/reset {rest}")
+            await self._send(f"/reset {rest}")
+            return
         await self._backend.reset(self._talk.session_key)
         await self._go(self._talk.session_key, say=rest)
 
@@ -321,8 +321,7 @@ class Chat(App[int]):
 
         self.push_screen(Picker(title, choices, current), chosen)
 
-    async def _reasoning(self, rest: str) -> None:
-        del rest
+    async def _reasoning(self, _rest: str) -> None:
         self.action_think_aloud()
 
     async def _verbose(self, rest: str) -> None:
@@ -337,8 +336,7 @@ class Chat(App[int]):
         elif not await self._backend.abort(self._talk.session_key):
             await self._notice("Nothing goes on here.")
 
-    async def _status(self, rest: str) -> None:
-        del rest
+    async def _status(self, _rest: str) -> None:
         version = (await self._backend.status()).get("runtimeVersion", "?")
         await self._notice(
             standing.report(f"{self._backend.where}, version {version}", self._talk.session_key, self._facts)
@@ -348,8 +346,7 @@ class Chat(App[int]):
         other = PAPER.name if self.theme == INK.name else INK.name
         self.theme = rest if rest in {INK.name, PAPER.name} else other
 
-    async def _quit(self, rest: str) -> None:
-        del rest
+    async def _quit(self, _rest: str) -> None:
         self.action_leave()
 
     def action_run(self, name: str) -> None:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SIGKILL, SIGTERM = 9, 15
 USUAL = (1, 2, 3, 13, 25)
-"""What a program finds as it usually is: HUP, INT and QUIT, which a gateway begun behind a shell or by nohup ignores, and
-PIPE and XFSZ, which Python does. What is ignored stays so in the program.
+"""What a program finds as it usually is: HUP, INT and QUIT, which a gateway begun behind a shell or by nohup ignores,
+and PIPE and XFSZ, which Python does. What is ignored stays so in the program.
 """
 GRACE_S = 0.4
 CANNOT_RUN = 126
