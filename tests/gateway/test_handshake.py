@@ -39,7 +39,7 @@ async def test_hello_ok_says_who_what_and_how(tmp_path: Path) -> None:
     async with running(tmp_path) as house, guest(house) as who:
         hello = who.hello
         assert (hello["type"], hello["protocol"]) == ("hello-ok", 4)
-        assert set(hello["server"]) == {"version", "buildId", "bootId", "connId"}
+        assert set(hello["server"]) == {"version", "buildId", "bootId", "connId", "controlUiBuildSource"}
         assert hello["auth"] == {"method": "token", "role": "operator", "scopes": list(ALL)}
         assert hello["snapshot"]["stateDir"] == "/state"
         assert hello["snapshot"]["presence"][0]["mode"] == "gateway"

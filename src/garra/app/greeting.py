@@ -42,4 +42,5 @@ def _now(host: Host, house: House, gateway: Gateway) -> Now:
     }
     versions = {"presence": gateway.hub.versions.presence, "health": gateway.hub.versions.health}
     uptime = house.clock.now_ms() - host.started_at
-    return Now(gateway.rows(), gateway.health.raw, versions, uptime, snapshot.hash, session, admin)
+    page = "configured" if config.gateway.control_ui.root else "bundled"
+    return Now(gateway.rows(), gateway.health.raw, versions, uptime, snapshot.hash, session, admin, page)

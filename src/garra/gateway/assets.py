@@ -128,20 +128,14 @@ def named(rest: str) -> bool:
 
 
 def policy(request: Request) -> str:
-    """What the page may load: its own files, pictures it made itself, and the gateway's own socket.
-
-    The socket's address is named because not every browser counts `ws:` as `'self'`.
-    """
-    found: Any = request.scope.get("garra.approach")
-    host = found.host if isinstance(found, Approach) else ""
-    sockets = f" ws://{host} wss://{host}" if host else ""
+    """What the page may load: its own files, pictures it made itself, and the gateway's own socket."""
     rules = {
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": "'self'",
         "img-src": "'self' data: blob:",
         "font-src": "'self'",
-        "connect-src": f"'self'{sockets}",
+        "connect-src": f"'self'{sockets(request)}",
         "manifest-src": "'self'",
         "base-uri": "'self'",
         "form-action": "'none'",
@@ -150,6 +144,13 @@ def policy(request: Request) -> str:
         "trusted-types": "lit-html",
     }
     return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def sockets(request: Request) -> str:
+    """The gateway's own socket by its address: not every browser counts `ws:` as `'self'`. Begins with a space."""
+    found: Any = request.scope.get("garra.approach")
+    host = found.host if isinstance(found, Approach) else ""
+    return f" ws://{host} wss://{host}" if host else ""
 
 
 def _takes_gzip(headers: Mapping[str, str]) -> bool:

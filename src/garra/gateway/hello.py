@@ -35,7 +35,9 @@ class House:
 
 @frozen
 class Now:
-    """What is true at this moment. `session` is `sessionDefaults`; `admin` is told to admins only."""
+    """What is true at this moment. `session` is `sessionDefaults`; `admin` is told to admins only; `page`
+    whose web page it is: "bundled" is ours, "configured" one from elsewhere, which is then not held to our version.
+    """
 
     presence: Sequence[Mapping[str, Any]]
     health: msgspec.Raw
@@ -44,6 +46,7 @@ class Now:
     config_hash: str
     session: Mapping[str, Any]
     admin: Mapping[str, Any]
+    page: str = "bundled"
 
 
 class Greeting:
@@ -75,7 +78,7 @@ class Greeting:
         return {
             "type": "hello-ok",
             "protocol": frames.PROTOCOL,
-            "server": {**server, "connId": who.conn_id},
+            "server": {**server, "connId": who.conn_id, "controlUiBuildSource": now.page},
             "features": self._features,
             "snapshot": snapshot,
             "auth": _auth(admission),

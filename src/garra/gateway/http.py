@@ -6,6 +6,7 @@ What needs the shared secret says so in `ROUTES`; everything else is public and 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,6 +18,7 @@ from starlette.routing import Route
 
 from garra.core.errors import NotFound, ToolFailed, UserError
 from garra.gateway import assets, hooked, openai_chat, shared, toolbox
+from garra.gateway.foreign import Foreign
 from garra.gateway.http_auth import Bearers
 from garra.gateway.http_io import SMALL, Rejected, disallowed, fault, json, missing, read
 from garra.gateway.reading import ChatHistory
@@ -133,8 +135,10 @@ class Pages:
         settings = self._host.config.gateway.control_ui
         if not settings.enabled:
             return self._assets.absent(404)
-        rest = str(request.path_params["rest"])
-        return await self._assets.answer(request, rest, assets.based(settings.base_path))
+        rest, base = str(request.path_params["rest"]), assets.based(settings.base_path)
+        if settings.root:
+            return await Foreign(Path(settings.root).expanduser()).answer(request, rest, base)
+        return await self._assets.answer(request, rest, base)
 
     @property
     def chat_on(self) -> bool:
