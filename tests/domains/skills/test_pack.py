@@ -18,6 +18,11 @@ from tests.domains.skills.making import FILES, SKILL, member, taped, zipped
 LINK = 0o120777
 
 
+def named(value: object) -> str:
+    """A test is not named after an archive: the time of its making stands in it, and each worker makes its own."""
+    return value if isinstance(value, str) else "archive"
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -27,6 +32,7 @@ LINK = 0o120777
         taped({f"./repo/{name}": data for name, data in FILES.items()}, member("repo", tarfile.DIRTYPE)),
         taped(FILES, mode="w"),
     ],
+    ids=named,
 )
 def test_a_skill_in_an_archive(data: bytes) -> None:
     assert pack.archive(data) == FILES
@@ -67,6 +73,7 @@ def bomb() -> bytes:
         (b"nonsense", "broken one"),
         (b"", "broken one|no SKILL.md"),
     ],
+    ids=named,
 )
 def test_what_a_hostile_archive_holds_is_refused_in_one_line(data: bytes, why: str) -> None:
     with pytest.raises(UserError, match=why) as refused:
