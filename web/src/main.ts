@@ -2,9 +2,9 @@
 import "./tokens.css";
 import "./base.css";
 import { theme, wear } from "./app/theme";
-import { gateway } from "./lib/house";
+import { choice, gateway } from "./lib/house";
 import { speak, wanted } from "./lib/words";
 
 wear(theme());
-gateway.start();
+if (!choice.proposed) gateway.start();
 void speak(wanted()).then(() => import("./app/shell"));

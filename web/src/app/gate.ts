@@ -1,6 +1,7 @@
 /** What stands instead of the page while the gateway does not let it in: what is wanted, and how to give it. */
 import { html, type TemplateResult } from "lit";
-import { gateway } from "../lib/house";
+import { back } from "../lib/elsewhere";
+import { accept, choice, gateway } from "../lib/house";
 import { t } from "../lib/words";
 import "../ui/code";
 
@@ -35,8 +36,17 @@ function pairing(): TemplateResult {
     <p role="status">${t("gate.pairing.wait")}</p>`);
 }
 
+/** A link asks this page to speak to another gateway: nothing is sent to anybody before a person says so. */
+function elsewhere(): TemplateResult {
+  return box(t("gate.elsewhere"), html`<p>${t("gate.elsewhere.words")}</p>
+    <garra-code .text=${choice.proposed}></garra-code><p class="small quiet">${t("gate.elsewhere.kept")}</p>
+    <div class="go"><button class="btn" @click=${accept}>${t("gate.elsewhere.go", { host: new URL(choice.proposed).host })}</button>
+      <button class="btn p" @click=${back}>${t("gate.elsewhere.stay")}</button></div>`);
+}
+
 /** The gate for the state at hand; null when the page may be shown. */
 export function gate(): TemplateResult | null {
+  if (choice.proposed) return elsewhere();
   switch (gateway.state) {
     case "token":
       return wanted();

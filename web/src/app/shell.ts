@@ -1,7 +1,8 @@
 /** `<garra-app>`: the frame around every page. */
 import { html, nothing, type TemplateResult } from "lit";
 import { unsafeStatic, html as staticHtml } from "lit/static-html.js";
-import { gateway, outbox } from "../lib/house";
+import { back } from "../lib/elsewhere";
+import { choice, gateway, outbox } from "../lib/house";
 import { ago } from "../lib/format";
 import { LANGUAGES, chosen, speak, t, type Language } from "../lib/words";
 import { HOME, ROUTES, type Route } from "../routes";
@@ -22,7 +23,10 @@ class App extends Part {
   private links = new Links(this);
 
   protected override begin(): void {
-    this.until(gateway.watch(() => this.change()));
+    this.until(gateway.watch(() => {
+      if (gateway.state === "open" && this.route && !known(this.route)) void this.move();
+      this.change();
+    }));
     this.until(outbox.watch(() => this.change()));
     this.until(watchPlace(() => void this.move()));
     listen();
@@ -39,9 +43,9 @@ class App extends Part {
 
   private async move(): Promise<void> {
     const { path } = here();
-    const found = ROUTES.map((route) => [route, fits(route.path, path)] as const).find(([, values]) => values);
+    const found = ROUTES.map((route) => [route, fits(route.path, path)] as const).find(([route, values]) => values && known(route));
     if (!found) {
-      go(HOME, { replace: true });
+      go((ROUTES.find((route) => route.path === HOME && known(route)) ?? ROUTES.find(known))!.path.replace(/\/:.*$/, ""), { replace: true });
       return;
     }
     const [route, params] = found;
@@ -95,7 +99,7 @@ class App extends Part {
       <main class="content" id="main" tabindex="-1">${this.banner()}
         <div class="here">${this.broken ? this.outdated() : this.element()}</div></main>
       <nav class="tabs" aria-label=${t("app.tabs")}>
-        ${ROUTES.filter((route) => route.tab).map((route) => this.item(route))}
+        ${ROUTES.filter((route) => route.tab && known(route)).map((route) => this.item(route))}
         <button aria-haspopup="dialog" @click=${() => this.more()}>${t("app.more")}</button>
       </nav></div>`;
   }
@@ -117,7 +121,10 @@ class App extends Part {
   }
 
   private banner(): unknown {
-    if (gateway.state === "open") return nothing;
+    if (gateway.state === "open") {
+      return choice.elsewhere ? html`<div class="banner plain">${t("app.elsewhere", { host: new URL(choice.url).host })}
+        <button class="btn q" @click=${back}>${t("app.elsewhere.back")}</button></div>` : nothing;
+    }
     const waiting = outbox.waiting.length;
     return html`<div class="banner" role="status">${t("app.offline", { time: gateway.seenAt ? ago(gateway.seenAt) : "" })}
       ${waiting ? t("app.queued", { n: waiting }) : ""}</div>`;
@@ -129,7 +136,7 @@ class App extends Part {
   }
 
   private group(group: string): unknown[] {
-    return ROUTES.filter((route) => route.group === group && (!route.needs || gateway.knows(route.needs))).map((route) => this.item(route));
+    return ROUTES.filter((route) => route.group === group && known(route)).map((route) => this.item(route));
   }
 
   private item(route: Route): TemplateResult {
@@ -140,7 +147,7 @@ class App extends Part {
   }
 
   private more(): void {
-    const rest = ROUTES.filter((route) => route.group && (!route.needs || gateway.knows(route.needs)));
+    const rest = ROUTES.filter((route) => route.group && known(route));
     void sheet(t("app.more"), (close) => html`<nav aria-label=${t("app.nav")} class="rows">${rest.map((route) => html`<p>
       <a href=${to(route.path.replace(/\/:.*$/, ""))} @click=${() => close()}>${t(route.name)}</a></p>`)}</nav>
       ${this.looks()}<div class="go"><button class="btn" @click=${() => close()}>${t("do.close")}</button></div>`);
@@ -164,6 +171,11 @@ class App extends Part {
     await speak(to, true);
     location.reload();
   }
+}
+
+/** Whether the gateway has what a page needs; until it has said what it has, every page counts as there. */
+function known(route: Route): boolean {
+  return !route.needs || !gateway.hello || gateway.knows(route.needs);
 }
 
 customElements.define("garra-app", App);

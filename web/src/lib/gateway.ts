@@ -76,7 +76,8 @@ export class Gateway {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private watchdog: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly url: string, private readonly secrets: Secrets) {}
+  /** `of` is empty for the gateway that the page came from; another one knows this browser by another key. */
+  constructor(private readonly url: string, private readonly secrets: Secrets, private readonly of = "") {}
 
   /** Begin; it goes on until the page is left. */
   start(): void {
@@ -191,7 +192,7 @@ export class Gateway {
 
   private async introduce(nonce: string, ts: number): Promise<void> {
     try {
-      this.who ??= await identity();
+      this.who ??= await identity(this.of);
       const hello = await this.request<Hello>("connect", await this.params(this.who, nonce, ts), TIMEOUT_MS);
       this.welcome(hello);
     } catch (fault) {

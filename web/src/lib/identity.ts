@@ -56,12 +56,12 @@ function done<T>(asked: IDBRequest<T>): Promise<T> {
   });
 }
 
-async function stored(): Promise<CryptoKeyPair> {
+async function stored(key: string): Promise<CryptoKeyPair> {
   const db = await opened();
-  const found = await done(db.transaction("keys").objectStore("keys").get(KEY));
+  const found = await done(db.transaction("keys").objectStore("keys").get(key));
   if (found) return found as CryptoKeyPair;
   const made = (await crypto.subtle.generateKey({ name: "Ed25519" }, false, ["sign", "verify"])) as CryptoKeyPair;
-  await done(db.transaction("keys", "readwrite").objectStore("keys").put(made, KEY));
+  await done(db.transaction("keys", "readwrite").objectStore("keys").put(made, key));
   return made;
 }
 
@@ -70,8 +70,9 @@ export function possible(): boolean {
   return globalThis.isSecureContext === true && globalThis.crypto?.subtle !== undefined;
 }
 
-export async function identity(): Promise<Identity> {
-  const pair = await stored();
+/** The key by which one gateway knows this browser: no other gateway gets a signature of it. */
+export async function identity(of = ""): Promise<Identity> {
+  const pair = await stored(KEY + (of && `@${of}`));
   const raw = await crypto.subtle.exportKey("raw", pair.publicKey);
   return {
     id: hex(await crypto.subtle.digest("SHA-256", raw)),

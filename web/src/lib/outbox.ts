@@ -20,9 +20,12 @@ export class Outbox {
   private watchers = new Set<() => void>();
   private busy = false;
 
-  constructor(private readonly gateway: Gateway, private readonly store: Storage) {
+  private readonly name: string;
+
+  constructor(private readonly gateway: Gateway, private readonly store: Storage, of = "") {
+    this.name = KEY + (of && `@${of}`);
     try {
-      this.waiting = JSON.parse(store.getItem(KEY) ?? "[]") as Said[];
+      this.waiting = JSON.parse(store.getItem(this.name) ?? "[]") as Said[];
     } catch {
       this.waiting = [];
     }
@@ -88,8 +91,8 @@ export class Outbox {
     this.waiting = waiting;
     const text = JSON.stringify(waiting);
     try {
-      if (waiting.length && text.length <= LARGEST) this.store.setItem(KEY, text);
-      else if (!waiting.length) this.store.removeItem(KEY);
+      if (waiting.length && text.length <= LARGEST) this.store.setItem(this.name, text);
+      else if (!waiting.length) this.store.removeItem(this.name);
     } catch {
       // a full store: what waits is then kept for as long as the page is open
     }

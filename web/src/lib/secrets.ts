@@ -23,8 +23,10 @@ function kept(store: Storage, key: string): [() => string, (text: string) => voi
   ];
 }
 
-export function secrets(): Secrets {
-  const [shared, setShared] = kept(sessionStorage, SHARED);
-  const [device, setDevice] = kept(localStorage, DEVICE);
+/** Those of one gateway: `of` is empty for the page's own, else the address of another. */
+export function secrets(of = ""): Secrets {
+  const tail = of && `@${of}`;
+  const [shared, setShared] = kept(sessionStorage, SHARED + tail);
+  const [device, setDevice] = kept(localStorage, DEVICE + tail);
   return { shared, setShared, device, setDevice };
 }

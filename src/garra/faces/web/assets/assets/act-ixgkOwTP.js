@@ -1,1 +1,0 @@
-import{i as e,l as t,s as n}from"./index-Cd9LsqV7.js";import{n as r}from"./say-C6gZ4aOD.js";async function i(i,a,o=``){try{let e=await n.call(i,a);return o&&r(o),e}catch(n){if(!(n instanceof t))throw n;return r(n.code===`OFFLINE`||n.code===`TIMEOUT`?e(`state.unreached`):n.message),null}}export{i as t};
