@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from garra.gateway.assets import Assets, based
+from garra.gateway.assets import Assets, based, elsewhere
 
 PAGE = '<!doctype html><base href="/"><title>Garra</title>'
 CODE = "export const kelp = 1;\n" * 40
@@ -109,3 +109,10 @@ async def test_without_a_build_there_is_a_word() -> None:
 
 def test_a_base_path_is_one_whatever_its_slashes() -> None:
     assert [based(text) for text in ("", "/", "garra", "/a/../b/")] == ["", "", "/garra", "/a/b"]
+
+
+def test_a_page_may_call_the_one_other_gateway_that_its_address_names() -> None:
+    assert elsewhere("ws://127.0.0.1:18789/") == " ws://127.0.0.1:18789"
+    assert elsewhere("wss://[::1]:5/below/it") == " wss://[::1]:5"
+    for wrong in ("", "http://a.example", "ws://a b", "ws://a.example; script-src *", "ws://u:p@a.example", "ws://a/\nb"):
+        assert elsewhere(wrong) == ""

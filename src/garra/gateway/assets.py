@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -135,7 +136,7 @@ def policy(request: Request) -> str:
         "style-src": "'self'",
         "img-src": "'self' data: blob:",
         "font-src": "'self'",
-        "connect-src": f"'self'{sockets(request)}",
+        "connect-src": f"'self'{sockets(request)}{elsewhere(request.query_params.get('gatewayUrl', ''))}",
         "manifest-src": "'self'",
         "base-uri": "'self'",
         "form-action": "'none'",
@@ -151,6 +152,14 @@ def sockets(request: Request) -> str:
     found: Any = request.scope.get("garra.approach")
     host = found.host if isinstance(found, Approach) else ""
     return f" ws://{host} wss://{host}" if host else ""
+
+
+def elsewhere(asked: str) -> str:
+    """The socket of another gateway that the page's own address names, for that page alone, which asks the person before
+    it says anything to it. Begins with a space; empty for what is no such address.
+    """
+    found = re.fullmatch(r"(wss?://(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?)(?:/[^\s;,]*)?", asked)
+    return f" {found[1]}" if found else ""
 
 
 def _takes_gzip(headers: Mapping[str, str]) -> bool:
