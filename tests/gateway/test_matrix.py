@@ -37,6 +37,8 @@ OURS = {
     "tools.explain": "read",
     "sessions.context": "read",
     "tools.policy": "read",
+    "trace.get": "read",
+    "trace.list": "read",
     "usage.report": "read",
     "work.stop": "admin",
     "work.resume": "admin",

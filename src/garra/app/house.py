@@ -50,6 +50,7 @@ from garra.runs.errand import Door, Errand
 from garra.runs.gate import Gate
 from garra.runs.news import News
 from garra.runs.purse import Purse
+from garra.runs.recorder import Recorder
 from garra.runs.review import Reviewer
 from garra.runs.runner import Runs
 from garra.runs.subagents import Subagents
@@ -134,6 +135,7 @@ class House:
     engines: Engines
     recalls: Recalls
     keeper: logins.Keeper
+    recorder: Recorder
 
 
 def new_id() -> str:
@@ -282,12 +284,15 @@ class _Building:
         kin.bound(self.subagents, assembler, runs)
         self.reach.sight.charge(lambda run_id: self.purse.payer(run) if (run := runs.find(run_id)) else None)
         runs.subscribe(self.recalls.heard)
+        recorder = Recorder(self.db, runs.find)
+        runs.subscribe(recorder.heard)
+        self.stack.callback(recorder.flush)
         self.stack.push_async_callback(runs.close)
         return House(
             self.paths, self.env, self.live, self.clock, self.spawn, self.db, self.sessions, self.models, self.plugins,
             self.pipeline, self.supervisor, assembler, runs, self.programs, self.http, self.calls,
             self.approvals, self.subagents, self.purse, self.reach, self.discretion, self.engines, self.recalls,
-            self.keeper,
+            self.keeper, recorder,
         )  # fmt: skip
 
 

@@ -177,6 +177,7 @@ class _Resident:
             host.more[kin.WHERE] = house.subagents
             host.more[weighing.WHERE] = weighing.asked(house, channels.pairing.allowed)
             host.more[work.LEDGER] = house.purse.ledger
+            host.more[work.TRACES] = (house.recorder, house.db)
             host.more[work.LOGINS] = house.keeper
             self._watch(house, host, channels)
             await channels.start()

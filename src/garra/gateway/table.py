@@ -69,6 +69,7 @@ METHODS: Final[Mapping[str, str]] = {
     "stop": "work.stop work.resume work.state",
     "tools": "tools.catalog tools.effective tools.invoke commands.list",
     "tools_why": "tools.policy tools.explain",
+    "trace": "trace.get trace.list",
     "usage": "sessions.usage usage.cost usage.report",
     "waiting": "taskSuggestions.list",
 }
@@ -77,7 +78,8 @@ METHODS: Final[Mapping[str, str]] = {
 HIDDEN: Final = frozenset({
     "chat.inject", "config.confirm", "connect", "memory.dream", "memory.dreams", "memory.dreams.decide",
     "memory.dreams.explain", "memory.index", "sessions.context", "sessions.get", "sessions.resolve",
-    "sessions.steer", "sessions.usage", "tools.explain", "tools.policy",
+    "sessions.steer", "sessions.usage", "tools.explain", "tools.policy", "trace.get",
+    "trace.list",
 })  # fmt: skip
 """Methods that are answered, though a greeting does not name them."""
 

@@ -12,6 +12,7 @@ from garra.runs.switch import Switch
 LEDGER: Final = "ledger"
 LOGINS: Final = "logins"
 SWITCH: Final = "switch"
+TRACES: Final = "traces"
 """Where they stand in `Host.more`."""
 
 

@@ -69,7 +69,8 @@ class Asking:
             rest=self._rest,
         )
         note = self._noting(model, messages)
-        return self._models.stream(request, Way(note, run.trace.behind, run.agent_id, self._said.profile))
+        timed = run.trace.requests.append
+        return self._models.stream(request, Way(note, run.trace.behind, run.agent_id, self._said.profile, timed))
 
     def pruned(self, messages: Messages, model: Model) -> Steps:
         """By how much `messages` are smaller when `model` is sent them (`core.compaction`)."""

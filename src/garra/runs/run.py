@@ -16,6 +16,7 @@ from garra.core.groups import Place
 from garra.core.ids import AgentId, RunId, SessionId, SessionKey
 from garra.core.messages import Assistant, Image, Text, Usage, User
 from garra.core.taint import Mark
+from garra.core.trace import Request
 from garra.core.value import frozen, record
 from garra.sdk.channel import Address
 from garra.sdk.model import Level
@@ -71,6 +72,7 @@ class Trace:
     """What a run's report tells beside its words."""
 
     attempts: list[Attempt] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     last_usage: Usage = field(default_factory=Usage)
     answers: list[Assistant] = field(default_factory=list)

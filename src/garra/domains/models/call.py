@@ -15,6 +15,7 @@ from garra.core.failover import Again, Attempt, Level, NextProfile, State, Suspe
 from garra.core.failures import timed
 from garra.core.messages import Assistant, Usage
 from garra.core.profiles import Profile
+from garra.core.trace import Request
 from garra.core.value import frozen, replace
 from garra.domains.models import keys, route
 from garra.domains.models.catalog import Entry
@@ -53,14 +54,15 @@ class Ports:
 
 @frozen
 class Way:
-    """How a call stands among others. `note` hears of each attempt; `behind` counts the models that could answer
-    instead; `agent` and `prefer` are whose logins are used, and which one a person chose.
+    """How a call stands among others. `note` hears of each attempt, `timed` when it was made; `behind` counts the
+    models that could answer instead; `agent` and `prefer` are whose logins are used, and which one a person chose.
     """
 
     note: Callable[[Attempt], None] = lambda _: None
     behind: int = 0
     agent: str = ""
     prefer: str = ""
+    timed: Callable[[Request], None] = lambda _: None
 
 
 PLAIN: Final = Way()
@@ -78,6 +80,8 @@ class Call:
         self._said = ""
         self._level: Level = "first"
         self._waited = 0
+        self._began = self._first = 0
+        self._usage = Usage()
 
     async def run(self, request: ModelRequest) -> None:
         """Fill the stream. Raises RunFailed where there is no key, or every login rests."""
@@ -161,6 +165,13 @@ class Call:
         result = "success" if failure is None else failure.kind.value
         status, reason = (None, "") if failure is None else (failure.status, failure.message)
         self._way.note(Attempt(model.provider, model.id, result, profile, self._level, status, self._waited, reason))
+        now = self._ports.clock.now_ms()
+        self._way.timed(
+            Request(
+                self._began or now, now, model.provider, model.id, result, first=self._first, level=self._level,
+                status=status, waited=self._waited, usage=self._usage,
+            )
+        )  # fmt: skip
 
     async def _once(self, request: ModelRequest, profile: Profile) -> Failed | None:
         """One attempt; its failure is given back, everything else goes on to the listener.
@@ -176,11 +187,13 @@ class Call:
             model = request.model
             blank = Assistant((), self._ports.clock.now_ms(), model.api, model.provider, model.id, stop="error")
             return Failed(replace(blank, error=failed.failure.message), failed.failure)
+        self._began, self._first, self._usage = self._ports.clock.now_ms(), 0, Usage()
         inner = api.stream(request, secret)
         calls: list[CallDelta] = []
         out = Discreet(self._push, self._ports.blots())
         try:
             async for event in inner:
+                self._first = self._first or self._ports.clock.now_ms()
                 match event:
                     case Failed():
                         event = replace(event, message=self._counted(request, event.message))
@@ -214,6 +227,7 @@ class Call:
             return answer
         model = request.model
         answer = replace(answer, usage=replace(answer.usage, cost=price(answer.usage, model.cost)))
+        self._usage = answer.usage
         self._ports.spent(request, answer, model.cost != Cost() or model.api == "local")
         return answer
 

@@ -75,6 +75,8 @@ COMMANDS = (
             ("list", "explain", "--session", "--agent", "--sender", "--json")),
     Command("channels", "chat accounts and their links", "garra.faces.cli.channels",
             ("list", "status", "add", "install", "remove", "start", "stop")),
+    Command("trace", "where the time of one turn went, step by step", "garra.faces.cli.trace",
+            ("--json", "--session", "--limit", "--url", "--token")),
     Command("messages", "what came in and went out: list, show, retry, drop", "garra.faces.cli.messages",
             ("list", "show", "retry", "drop")),
     Command("message", "send a message to a chat", "garra.faces.cli.message",
