@@ -14,6 +14,14 @@ import { changes, unified } from "../ui/changes";
 import { sheet, sure } from "../ui/dialog";
 import { empty, failed } from "../ui/parts";
 
+/** What stands for the answer of a gateway that has no such method. */
+function without(answer: Dict): (fault: unknown) => Dict {
+  return (fault) => {
+    if (fault instanceof Refused && fault.message.startsWith("unknown method")) return answer;
+    throw fault;
+  };
+}
+
 interface Told {
   files: Dict[];
   dreams: Dict[];
@@ -32,7 +40,7 @@ class Memory extends Page {
     const [top, diary, dreams, status] = await Promise.all([
       gateway.call("agents.workspace.list", { agentId }),
       gateway.call("agents.workspace.list", { agentId, path: "memory" }).catch(() => ({ entries: [] }) as Dict),
-      gateway.call("memory.dreams", { agentId }),
+      gateway.call("memory.dreams", { agentId }).catch(without({ dreams: [] })),
       gateway.call("doctor.memory.status", { agentId }),
     ]);
     const own = (top.entries as Dict[]).filter((each) => ["MEMORY.md", "USER.md", "DREAMS.md"].includes(each.name));
