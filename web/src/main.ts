@@ -6,5 +6,5 @@ import { choice, gateway } from "./lib/house";
 import { speak, wanted } from "./lib/words";
 
 wear(theme());
-if (!choice.proposed) gateway.start();
+if (!choice.proposed && !choice.leaves) gateway.start();
 void speak(wanted()).then(() => import("./app/shell"));

@@ -30,17 +30,20 @@ export interface Choice {
   elsewhere: boolean;
   /** One that the address names and nobody has agreed to: nothing is sent to anybody before. */
   proposed: string;
+  /** The page is on its way to an address of its own that names the gateway: nothing begins here any more. */
+  leaves: boolean;
 }
 
 export function choose(own: string): Choice {
   const asked = window.top === window ? named() : "";
   const kept = sessionStorage.getItem(KEY) ?? "";
-  if (asked && asked !== own && asked !== kept) return { url: own, elsewhere: false, proposed: asked };
+  if (asked && asked !== own && asked !== kept) return { url: own, elsewhere: false, proposed: asked, leaves: false };
   if (asked === own) sessionStorage.removeItem(KEY);
   const elsewhere = kept !== "" && asked !== own;
   // The page's policy admits the socket that its own address names: without it the page is loaded again with it.
-  if (elsewhere && !asked) location.replace(address(kept));
-  return { url: elsewhere ? kept : own, elsewhere, proposed: "" };
+  const leaves = elsewhere && !asked;
+  if (leaves) location.replace(address(kept));
+  return { url: elsewhere ? kept : own, elsewhere, proposed: "", leaves };
 }
 
 function address(url: string): string {
