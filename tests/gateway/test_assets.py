@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
@@ -15,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from garra.gateway.assets import Assets, based, elsewhere
+from garra.gateway.foreign import Foreign
 
 PAGE = '<!doctype html><base href="/"><title>Garra</title>'
 CODE = "export const kelp = 1;\n" * 40
@@ -114,5 +116,45 @@ def test_a_base_path_is_one_whatever_its_slashes() -> None:
 def test_a_page_may_call_the_one_other_gateway_that_its_address_names() -> None:
     assert elsewhere("ws://127.0.0.1:18789/") == " ws://127.0.0.1:18789"
     assert elsewhere("wss://[::1]:5/below/it") == " wss://[::1]:5"
-    for wrong in ("", "http://a.example", "ws://a b", "ws://a.example; script-src *", "ws://u:p@a.example", "ws://a/\nb"):
+    for wrong in (
+        "",
+        "http://a.example",
+        "ws://a b",
+        "ws://a.example; script-src *",
+        "ws://u:p@a.example",
+        "ws://a/\nb",
+    ):
         assert elsewhere(wrong) == ""
+
+
+FOREIGN = (
+    '<!doctype html><html lang="en"><link href="./a.css"><script>let a = 1;</script>'
+    '<script type="module" src="./assets/m.js"></script>'
+)
+
+
+async def test_another_page_is_served_from_its_folder_and_nothing_out_of_it(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("not of the page")
+    root = tmp_path / "page"
+    (root / "assets").mkdir(parents=True)
+    for name, text in {"index.html": FOREIGN, "assets/m.js": CODE, "a.css": "p{}", "run.py": "no"}.items():
+        (root / name).write_text(text)
+    (root / "assets" / "m.js.gz").write_bytes(gzip.compress(CODE.encode()))
+    (root / "out.txt").symlink_to(tmp_path / "secret.txt")
+
+    async def answer(request: Request) -> Response:
+        return await Foreign(root).answer(request, str(request.path_params["rest"]), "/ui")
+
+    app = Starlette(routes=[Route("/{rest:path}", answer)])
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1") as http:
+        page = await http.get("/ui/chat/main")
+        assert 'src="/ui/assets/m.js"' in page.text
+        assert 'data-openclaw-control-ui-base-path="/ui"' in page.text
+        hashed = base64.b64encode(hashlib.sha256(b"let a = 1;").digest()).decode()
+        assert f"script-src 'self' 'sha256-{hashed}';" in page.headers["content-security-policy"]
+        assert (await http.get("/")).headers["location"] == "/ui/"
+        code = await http.get("/ui/assets/m.js")
+        assert (code.text, code.headers["content-encoding"]) == (CODE, "gzip")
+        for name in ("out.txt", "run.py", "..%2fsecret.txt", "none.css"):
+            got = await http.get(f"/ui/{name}")
+            assert (got.status_code, "not of the page" in got.text) == (404, False), name
