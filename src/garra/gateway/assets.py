@@ -155,8 +155,8 @@ def sockets(request: Request) -> str:
 
 
 def elsewhere(asked: str) -> str:
-    """The socket of another gateway that the page's own address names, for that page alone, which asks the person before
-    it says anything to it. Begins with a space; empty for what is no such address.
+    """The socket of another gateway that the page's address names, for that page alone, which asks the person before it
+    says anything to it. Begins with a space; empty for what is no such address.
     """
     found = re.fullmatch(r"(wss?://(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::\d{1,5})?)(?:/[^\s;,]*)?", asked)
     return f" {found[1]}" if found else ""

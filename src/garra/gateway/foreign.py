@@ -74,7 +74,7 @@ class Foreign:
     def _file(self, rest: str) -> Path | None:
         """A file of the page; None for what is none, or is reached by a link out of the folder. Blocks."""
         try:
-            root = self.root.resolve()
+            root = self.root.expanduser().resolve()
             path = (root / rest).resolve()
             inside = path.is_relative_to(root) and path.suffix[1:].lower() in TYPES
             return path if inside and path.is_file() and path.stat().st_size <= LARGEST else None
@@ -97,7 +97,7 @@ def placed(text: str, base: str) -> str:
 
 
 def policy(text: str, sockets: str) -> str:
-    """What that page may load: its own files, its inline scripts by their hashes, pictures, and this gateway's socket."""
+    """What that page may load: its own files, its inline scripts by their hashes, pictures, our socket."""
     inline = re.findall(r"<script(?![^>]*\ssrc[\s=>])[^>]*>(.+?)</script>", text, re.DOTALL | re.IGNORECASE)
     hashes = "".join(f" 'sha256-{_hash(each)}'" for each in inline)
     rules = {

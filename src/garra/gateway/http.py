@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from garra.core import exposition
 from garra.core.errors import NotFound, ToolFailed, UserError
 from garra.gateway import assets, hooked, openai_chat, shared, toolbox
 from garra.gateway.foreign import Foreign
@@ -26,6 +27,7 @@ from garra.gateway.reading import read as read_history
 from garra.gateway.responses import Responses
 from garra.gateway.schema import emit
 from garra.gateway.site import Site
+from garra.gateway.work import METRICS
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -122,6 +124,11 @@ class Pages:
             self._schema = msgspec.json.encode(emit(self._site.registry))
         return Response(self._schema, media_type="application/schema+json")
 
+    async def metrics(self, request: Request) -> Response:
+        """What is measured, for Prometheus."""
+        found = self._host.more[METRICS]
+        return Response(await found.text(), media_type=exposition.CONTENT_TYPE)
+
     async def file(self, request: Request) -> Response:
         return await shared.answer(self._host, request)
 
@@ -137,12 +144,16 @@ class Pages:
             return self._assets.absent(404)
         rest, base = str(request.path_params["rest"]), assets.based(settings.base_path)
         if settings.root:
-            return await Foreign(Path(settings.root).expanduser()).answer(request, rest, base)
+            return await Foreign(Path(settings.root)).answer(request, rest, base)
         return await self._assets.answer(request, rest, base)
 
     @property
     def chat_on(self) -> bool:
         return self._host.config.gateway.http.endpoints.chat_completions.enabled
+
+    @property
+    def metrics_on(self) -> bool:
+        return self._host.more.get(METRICS) is not None
 
     @property
     def responses_on(self) -> bool:
@@ -196,6 +207,7 @@ def routes(site: Site) -> list[Route]:
         ("/v1/models/{name:path}", guarded(pages.model, either), get),
         ("/v1/chat/completions", guarded(pages.completions, lambda: pages.chat_on), ("POST",)),
         ("/v1/responses", guarded(pages.responses, lambda: pages.responses_on), ("POST",)),
+        *((path, guarded(pages.metrics, lambda: pages.metrics_on), get) for path in MEASURED),
         ("/protocol.schema.json", pages.schema, get),
         ("/files/{link}/{name}", pages.file, get),
     ]
@@ -205,6 +217,7 @@ def routes(site: Site) -> list[Route]:
     return [*found, Route("/{rest:path}", page_or_nothing(pages), methods=ANY)]
 
 
+MEASURED = ("/metrics", "/api/diagnostics/prometheus")
 CONTROL = ("", "/__openclaw", "/__openclaw__")
 ANY = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 RESERVED = (

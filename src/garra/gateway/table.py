@@ -70,6 +70,7 @@ METHODS: Final[Mapping[str, str]] = {
     "tools": "tools.catalog tools.effective tools.invoke commands.list",
     "tools_why": "tools.policy tools.explain",
     "trace": "trace.get trace.list",
+    "users": "users.prefs.get users.prefs.set",
     "usage": "sessions.usage usage.cost usage.report",
     "waiting": "taskSuggestions.list",
 }
@@ -80,6 +81,7 @@ HIDDEN: Final = frozenset({
     "memory.dreams.explain", "memory.index", "sessions.context", "sessions.get", "sessions.resolve",
     "sessions.steer", "sessions.usage", "tools.explain", "tools.policy", "trace.get",
     "trace.list",
+    "users.prefs.get", "users.prefs.set",
 })  # fmt: skip
 """Methods that are answered, though a greeting does not name them."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Annotated, Any, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -155,6 +155,7 @@ async def usage(host: Host, caller: Caller, params: SessionsUsage) -> dict[str, 
         "sessions": rows,
         "totals": tokens(_total(cells)),
         "aggregates": _aggregates(cells, tools, runs),
+        "creatorOptions": (),
         "cacheStatus": {"status": "fresh", "cachedFiles": len(rows), "pendingFiles": 0, "staleFiles": 0},
     }
 
@@ -203,7 +204,9 @@ def _row(session: Session) -> dict[str, Any]:
 
 
 def _aggregates(cells: Sequence[tuple[str, Sum]], tools: Counter[str], runs: int) -> dict[str, Any]:
-    """`user` are the runs that were asked for, `toolResults` the calls that tools were asked for."""
+    """`user` are the runs that were asked for, `toolResults` the calls that tools were asked for. Lists of what is not
+    counted here (latency, channels, creators) are empty, not missing: pages of the original read each.
+    """
     models: dict[tuple[str, str], Usage] = {}
     days: dict[str, Usage] = {}
     for day, cell in cells:
@@ -213,6 +216,10 @@ def _aggregates(cells: Sequence[tuple[str, Sum]], tools: Counter[str], runs: int
     answers, calls = sum(cell.calls for _, cell in cells), sum(tools.values())
     runs, calls = (runs, calls) if cells else (0, 0)
     return {
+        "sessionCount": len({cell.of["session"] for _, cell in cells}),
+        **dict.fromkeys(("byChannel", "byCreator", "costDaily", "dailyLatency", "modelDaily"), ()),
+        "byProvider": _by(cells, "provider", lambda cell: cell.of["provider"]),
+        "byAgent": _by(cells, "agentId", lambda cell: agent_of(SessionKey(cell.of["session"]), "main")),
         "messages": {
             "total": runs + answers + calls,
             "user": runs,
@@ -234,6 +241,14 @@ def _aggregates(cells: Sequence[tuple[str, Sum]], tools: Counter[str], runs: int
             {"date": day, "tokens": spent.total, "cost": round(spent.cost, 6)} for day, spent in sorted(days.items())
         ],
     }
+
+
+def _by(cells: Sequence[tuple[str, Sum]], name: str, of: Callable[[Sum], str]) -> list[dict[str, Any]]:
+    """What was used, by what `of` says of each cell, a row each."""
+    found: dict[str, Usage] = {}
+    for _, cell in cells:
+        found[of(cell)] = found.get(of(cell), Usage()) + cell.usage
+    return [{name: each, "totals": tokens(spent)} for each, spent in sorted(found.items())]
 
 
 async def cost(host: Host, caller: Caller, params: UsageCost) -> dict[str, Any]:
