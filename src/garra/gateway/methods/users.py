@@ -1,4 +1,4 @@
-"""`users.prefs…`: what a page keeps for a person. Nothing is kept here: one owner, and each browser keeps its own looks.
+"""`users.prefs…`: what a page keeps for a person. Nothing is: one owner, and each browser keeps its own looks.
 
 Pages of the original ask whether or not a gateway says that it knows the methods, and complain where it does not.
 """
