@@ -26,6 +26,7 @@ from garra.app import (
     logbook,
     nights,
     noticed,
+    observe,
     page,
     recall,
     skilled,
@@ -171,13 +172,12 @@ class _Resident:
             switch = host.more[work.SWITCH] = await switches.made(house)
             channels = self.channels = Channels(house, kept.also, switch)
             channels.put = webchat.putting(host)
-            host.more.update({"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing})
+            host.more |= {"links": channels.links, "delivery": channels.desk, "pairing": channels.pairing}
             host.more |= {"shares": channels.shares, "handles": channels.handles}
             host.more[WEBCHAT] = channels.webchat
             host.more[kin.WHERE] = house.subagents
             host.more[weighing.WHERE] = weighing.asked(house, channels.pairing.allowed)
             host.more[work.LEDGER] = house.purse.ledger
-            host.more[work.TRACES] = (house.recorder, house.db)
             host.more[work.LOGINS] = house.keeper
             self._watch(house, host, channels)
             await channels.start()
@@ -211,6 +211,7 @@ class _Resident:
         self.stack.callback(engines.watch(house, channels))
         host.more[recall.WHERE] = house.recalls
         skilled.serve(house, host)
+        self.stack.callback(observe.watch(house, host, channels))
 
     def _bind(self, config: Config, way_in: door.Door) -> list[socket.socket]:
         """The listening sockets; none where the door would stand open."""

@@ -13,6 +13,7 @@ LEDGER: Final = "ledger"
 LOGINS: Final = "logins"
 SWITCH: Final = "switch"
 TRACES: Final = "traces"
+METRICS: Final = "metrics"
 """Where they stand in `Host.more`."""
 
 

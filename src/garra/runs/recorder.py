@@ -55,13 +55,14 @@ class Kept:
 
 
 class Recorder:
-    """Listens to all runs. `find` gives the run of an id."""
+    """Listens to all runs. `find` gives the run of an id; `tellers` are told of each that has ended."""
 
     def __init__(self, db: Database, find: Callable[[str], Run | None]) -> None:
         self._db, self._find = db, find
         self._open: dict[str, Marks] = {}
         self._waiting: list[Kept] = []
         self._alarm: asyncio.TimerHandle | None = None
+        self.tellers: list[Callable[[Kept], None]] = []
 
     def heard(self, event: RunEvent) -> None:
         """One event of a run. Words that arrive, by far the most of them, are told apart at once."""
@@ -81,7 +82,10 @@ class Recorder:
         run = self._find(event.run_id)
         if run is None:
             return
-        self._waiting.append(_kept(run, marks))
+        kept = _kept(run, marks)
+        self._waiting.append(kept)
+        for tell in self.tellers:
+            tell(kept)
         if self._alarm is None:
             self._alarm = asyncio.get_running_loop().call_later(LATE_S, self.flush)
 

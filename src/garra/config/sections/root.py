@@ -6,6 +6,7 @@ from garra.config.sections.agents import Agents
 from garra.config.sections.auth import Auth
 from garra.config.sections.budget import Budget
 from garra.config.sections.channels import Channel
+from garra.config.sections.diagnostics import Diagnostics
 from garra.config.sections.fields import Field, OpenSection, SecretText, Section, part
 from garra.config.sections.gateway import Gateway
 from garra.config.sections.memory import Memory
@@ -83,7 +84,7 @@ class Config(Section):
     discovery: dict[str, Any] = Field(default_factory=dict)
     update: dict[str, Any] = Field(default_factory=dict)
     telemetry: dict[str, Any] = Field(default_factory=dict)
-    diagnostics: dict[str, Any] = Field(default_factory=dict)
+    diagnostics: Diagnostics = part(Diagnostics)
     acp: dict[str, Any] = Field(default_factory=dict)
     audio: dict[str, Any] = Field(default_factory=dict)
     media: dict[str, Any] = Field(default_factory=dict)
