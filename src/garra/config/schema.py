@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib import resources
 from typing import Any
 
 from garra.config.sections import Config
@@ -16,6 +18,8 @@ from garra.core.redact import hidden
 COMMON = ("gateway.port", "gateway.bind", "gateway.auth", "agents.defaults.model", "agents.defaults.workspace")
 """What most people set; everything else is for the advanced."""
 
+KEPT = "A key of OpenClaw's: it is kept, and nothing here reads it."
+
 _BRANCHES = ("anyOf", "oneOf", "allOf")
 
 
@@ -23,8 +27,33 @@ def schema() -> dict[str, Any]:
     """The whole schema (2020-12), without references, so that a form can be drawn from any part of it."""
     model = importlib.import_module("garra.config.sections.thorough").model
     found = model(Config).model_json_schema(by_alias=True)
-    whole: dict[str, Any] = _inlined(found, found.pop("$defs", {}))
+    shapes = found.pop("$defs", {})
+    _tell({**shapes, "Config": found})
+    whole: dict[str, Any] = _inlined(found, shapes)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole, "title": "Garra configuration"}
+
+
+def _tell(shapes: dict[str, Any]) -> None:
+    """Say what each key means, where the shape that stands there does not say it already."""
+    said = words()
+    for name, shape in shapes.items():
+        for key, below in shape.get("properties", {}).items():
+            if line := said(name, key):
+                below["description"] = line
+
+
+def words() -> Callable[[str, str], str]:
+    """What a key of a shape means, in a line; empty where nothing is said. For a key of OpenClaw's that is kept and not
+    read, that it is so.
+    """
+    said = tomllib.loads((resources.files("garra.config") / "words.toml").read_text())
+
+    def find(shape: str, key: str) -> str:
+        places = (shape, said["same"].get(shape, ""), "any")
+        found: str = next((said[place][key] for place in places if key in said.get(place, {})), "")
+        return KEPT if found == "~" else found
+
+    return find
 
 
 def _inlined(node: Any, definitions: dict[str, Any]) -> Any:
