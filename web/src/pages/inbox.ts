@@ -32,13 +32,14 @@ function named(channel: string): string {
 
 interface Told {
   mails: Mail[];
-  cost: number | null;
   questions: Question[];
 }
 
 class Inbox extends Page {
   private search = "";
   private channel = "";
+  /** What was spent today; null while that is not known. */
+  private cost: number | null = null;
   private stories = new Map<string, { moved: number; story: Story }>();
   private asking = new Set<string>();
   private doing = new Map<string, string>();
@@ -66,13 +67,16 @@ class Inbox extends Page {
 
   private async read(): Promise<Told> {
     const ask = { limit: MOST, ...(this.channel ? { channel: this.channel } : {}) };
-    const [list, cost, questions] = await Promise.all([
+    const [list, questions] = await Promise.all([
       gateway.call("messages.list", ask),
-      this.spent(),
       pending(),
       gateway.call("sessions.subscribe", {}),
     ]);
-    return { mails: mails(list.messages as Dict[]), cost, questions };
+    void this.spent().then((cost) => {
+      this.cost = cost;
+      this.change();
+    });
+    return { mails: mails(list.messages as Dict[]), questions };
   }
 
   private async spent(): Promise<number | null> {
@@ -191,7 +195,7 @@ class Inbox extends Page {
     const middle = median(today.map((mail) => this.stories.get(mail.id)?.story.first ?? mail.took).filter((ms) => ms !== null && ms !== undefined) as number[]);
     const facts: Array<[string, string]> = [
       [String(today.length), t("inbox.today")], [String(answered), t("inbox.done")],
-      [middle === null ? "–" : lasted(middle), t("inbox.median")], [told.cost === null ? "–" : money(told.cost), t("inbox.cost")],
+      [middle === null ? "–" : lasted(middle), t("inbox.median")], [this.cost === null ? "–" : money(this.cost), t("inbox.cost")],
     ];
     return html`<div class="stats">${facts.map(([value, name]) => html`<div class="stat"><b>${value}</b><span>${name}</span></div>`)}</div>`;
   }

@@ -20,6 +20,7 @@ export class Find extends Part {
   private sessions: Dict[] = [];
   private passages: Dict[] = [];
   private asked = "";
+  private looks = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   protected override begin(): void {
@@ -44,8 +45,20 @@ export class Find extends Part {
     this.timer = setTimeout(() => void this.look(text), PAUSE_MS);
   };
 
+  /** One search at a time: what was typed meanwhile is looked for when it is done. */
   private async look(text: string): Promise<void> {
     this.asked = text;
+    if (this.looks) return;
+    this.looks = true;
+    try {
+      await this.seek(text);
+    } finally {
+      this.looks = false;
+    }
+    if (this.asked !== text) void this.look(this.asked);
+  }
+
+  private async seek(text: string): Promise<void> {
     try {
       const [list, said] = await Promise.all([
         gateway.call("sessions.list", { limit: 20, includeLastMessage: true, includeDerivedTitles: true, ...(text ? { search: text } : {}) }),
