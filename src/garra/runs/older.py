@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from garra.core.errors import GarraError
 from garra.core.messages import Assistant, Message
 from garra.core.spending import Payer
+from garra.core.transcript import Entry
 from garra.domains.sessions.rows import Query
 from garra.domains.sessions.session import Session
 from garra.domains.sessions.store import Sessions
@@ -35,8 +37,13 @@ async def take(ledger: Ledger, sessions: Sessions) -> None:
             log.info("%s is not counted yet: %s", session.key, error.message)
             ledger.whole = False
             continue
-        said = (entry.message for entry in transcript.entries())
-        await ledger.take(session.session_id, list(rows(session, said, ledger.since_ms)))
+        found = await asyncio.to_thread(_read, session, transcript.entries(), ledger.since_ms)
+        await ledger.take(session.session_id, found)
+
+
+def _read(session: Session, entries: Sequence[Entry], before_ms: int) -> list[Spent]:
+    """In a thread: reading ten thousand messages takes longer than anybody should wait for a turn."""
+    return list(rows(session, (entry.message for entry in entries), before_ms))
 
 
 def rows(session: Session, messages: Iterable[Message | None], before_ms: int) -> Iterable[Spent]:

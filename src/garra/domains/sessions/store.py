@@ -44,10 +44,7 @@ BORN = restore.BORN
 
 
 class Sessions:
-    """`root` is the folder of all agents; `<root>/<agent>/sessions/<id>.jsonl` are the transcripts.
-
-    They are written by `lines`.
-    """
+    """`root` is the folder of all agents; `<root>/<agent>/sessions/<id>.jsonl` are the transcripts, by `lines`."""
 
     def __init__(
         self,
@@ -69,6 +66,7 @@ class Sessions:
         self._open: Recent[str, Transcript] = Recent(open_bytes)
         self._alive: weakref.WeakValueDictionary[str, Transcript] = weakref.WeakValueDictionary()
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
+        self._looking = asyncio.Lock()  # one search at a time: others need the threads as well
         self._ready = False
 
     async def open(self) -> None:
@@ -312,7 +310,8 @@ class Sessions:
         await self.open()
         page = await self._registry.page(Query(agent_id=agent_id, archived=None, limit=reading.SEARCHED))
         kept = tuple(filter(keep, page.sessions))
-        return await asyncio.to_thread(reading.search, self._root, kept, text, limit, ended=ended)
+        async with self._looking:
+            return await asyncio.to_thread(reading.search, self._root, kept, text, limit, ended=ended)
 
     async def read(self, key: str) -> tuple[Session, tuple[Entry, ...]]:
         """A session and its active branch, read without opening it: another process may be writing. Raises NotFound."""
