@@ -101,7 +101,9 @@ def test_the_schema_says_what_the_sections_say() -> None:
     assert "listens" in gateway["description"]
     assert set(found["properties"]) == lookup.keys_of(Config)
     hints = schema.hints(found)
-    assert hints["gateway.auth.token"] == {"label": "Token", "advanced": False, "sensitive": True}
+    assert hints["gateway.auth.token"] == {
+        "label": "Token", "advanced": False, "sensitive": True, "help": "The shared token.",
+    }  # fmt: skip
     assert hints["models.providers.*.models.[].id"]["advanced"]
 
 
