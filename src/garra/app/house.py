@@ -315,7 +315,7 @@ async def embedded(
         )
     tell = tell or _note
     async with opened(paths, env, Options(workspace, consent, tell=tell, shared=True)) as house:
-        kept = logbook.opened(house.live, house.live.config.logging.level, stderr=False)
+        kept = logbook.opened(house.live, stderr=False)
         try:
             if complaint := logbook.complaint(house.live):
                 tell(complaint)

@@ -279,8 +279,7 @@ class _Resident:
         return {"pid": os.getpid(), "startedAt": began, "version": __version__, "stateDir": str(self.paths.state)}
 
     def _log(self, live: Live) -> Log:
-        level = "debug" if self.overrides.verbose else live.config.logging.level
-        kept = logbook.opened(live, level, stderr=True)
+        kept = logbook.opened(live, stderr=True, verbose=self.overrides.verbose)
         self.stack.callback(kept.close)
         if complaint := logbook.complaint(live):
             log.error("%s", complaint)

@@ -11,6 +11,5 @@ def changed(before: Config, after: Config) -> tuple[str, ...]:
         "gateway.port": (before.gateway.port, after.gateway.port),
         "gateway.bind": (before.gateway.bind, after.gateway.bind),
         "gateway.customBindHost": (before.gateway.custom_bind_host, after.gateway.custom_bind_host),
-        "logging.level": (before.logging.level, after.logging.level),
     }
     return tuple(path for path, (old, new) in pairs.items() if old != new)

@@ -30,20 +30,39 @@ _KEYS = later(
     re.I,
 )
 _INNOCENT = later(r"(?:max|min|reserve|keep|context|budget|total|input|output).*tokens?$|tokens$", re.I)
+_WHOLE = later(r"/(.+)/([a-z]*)", re.S)
 _REFERENCE = later(r"\$?\$\{[A-Z_][A-Z0-9_]*\}")
 
 
-def cleaner(known: Iterable[str]) -> Callable[[str], str]:
-    """A function that blots out the known secrets, and whatever is shaped like a key, in a text."""
+def cleaner(known: Iterable[str], patterns: Iterable[str] = ()) -> Callable[[str], str]:
+    """A function that blots out the known secrets, and whatever is shaped like a key or matches a pattern, in a text.
+
+    A pattern is as in `logging.redactPatterns`: `text`, or `/text/flags`; one that is none is left out.
+    """
     texts = sorted({text for text in known if len(text) >= SHORTEST}, key=len, reverse=True)
     exact = re.compile("|".join(map(re.escape, texts))) if texts else None
+    more = [found for text in patterns if (found := pattern(text)) is not None]
 
     def clean(text: str) -> str:
         if exact is not None:
             text = exact.sub("***", text)
+        for each in more:
+            text = each.sub("***", text)
         return _SHAPES.sub("***", text)
 
     return clean
+
+
+def pattern(text: str) -> re.Pattern[str] | None:
+    """A pattern of the configuration, without regard to case; None for one that cannot be read or matches nothing."""
+    whole = _WHOLE.fullmatch(text)
+    body, flags = (whole[1], whole[2]) if whole else (text, "i")
+    wanted = (re.I if "i" in flags else 0) | (re.S if "s" in flags else 0) | (re.M if "m" in flags else 0)
+    try:
+        found = re.compile(body, wanted)
+    except (re.error, OverflowError, RecursionError):
+        return None
+    return None if found.fullmatch("") else found
 
 
 def sensitive(key: str) -> bool:

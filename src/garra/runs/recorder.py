@@ -84,6 +84,10 @@ class Recorder:
             return
         kept = _kept(run, marks)
         self._waiting.append(kept)
+        log.debug(
+            "turn ended: %s after %d ms, %d requests to models, %d calls of tools",
+            marks.ending, marks.ended - marks.accepted, len(marks.requests), len(marks.tools),
+        )  # fmt: skip
         for tell in self.tellers:
             tell(kept)
         if self._alarm is None:

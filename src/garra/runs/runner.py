@@ -13,6 +13,7 @@ from garra.core.events import Ending, RunBody, RunEnded, RunEvent
 from garra.core.ids import RunId, SessionId, SessionKey
 from garra.core.lanes import Reason
 from garra.core.value import frozen, replace
+from garra.io.log import about
 from garra.runs.lane import Lane
 from garra.runs.run import Run, Turn
 from garra.sdk.ports import Clock, Spawn
@@ -203,6 +204,7 @@ class Runs:
 
     async def _carry(self, run: Run, lane: Lane, brief: str) -> None:
         """Carry a run to its end. Whatever happens, it ends, and the lane goes on."""
+        about(run_id=run.run_id, session_id=run.session_id, agent_id=run.agent_id)
         ended = self._broken(run, "error", "A fault of Garra's own ended this run; the log has it. Send it again.")
         try:
             await self._keep(run)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from garra.config.sections.fields import Field, Section, part
+from garra.config.sections.fields import Field, SecretText, Section, part
 
 
 class Prometheus(Section):
@@ -20,7 +20,7 @@ class Otel(Section):
     metrics_endpoint: str = ""
     logs_endpoint: str = ""
     protocol: str = "http/protobuf"
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: dict[str, SecretText] = Field(default_factory=dict)
     service_name: str = "garra-gateway"
     traces: bool = True
     metrics: bool = True

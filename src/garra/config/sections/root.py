@@ -18,13 +18,17 @@ from garra.config.sections.web import Browser
 
 
 class Logging(OpenSection):
-    """The log of this program."""
+    """The log of this program. `file` takes the place of a file a day in the state folder; `console…` is what goes to
+    standard error; `redactPatterns` are blotted out beside what is known to be secret.
+    """
 
     level: Literal["silent", "fatal", "error", "warn", "info", "debug", "trace"] = "info"
-    console_level: str = ""
+    console_level: Literal["", "silent", "fatal", "error", "warn", "info", "debug", "trace"] = ""
+    console_style: str = "pretty"
     file: str = ""
     max_file_bytes: int = Field(10 << 20, gt=0)
     max_days: int = Field(7, ge=1)
+    redact_patterns: tuple[str, ...] = ()
 
 
 class Cron(OpenSection):

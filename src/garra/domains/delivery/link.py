@@ -17,6 +17,7 @@ from garra.core.errors import GarraError
 from garra.core.value import frozen, record
 from garra.domains.delivery.accounts import LinkKey, Setup
 from garra.domains.delivery.taking import Taking
+from garra.io.log import about
 from garra.sdk.channel import Channel, Identity, LinkLost, LinkRefused, Receive
 from garra.sdk.ports import Clock, Spawn, Task
 
@@ -223,6 +224,7 @@ class Link:
     # ---- how it lives
 
     async def _run(self) -> None:
+        about(channel=self.setup.key.channel)
         while True:
             run = await self._once()
             if run.refused:

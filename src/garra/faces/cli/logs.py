@@ -54,8 +54,12 @@ def reader(asked: argparse.Namespace) -> Read:
         return remote
     from garra.io.log import tail  # noqa: PLC0415 - another machine's log needs none of it
 
+    settings = here.config.get("logging")
+    own = settings.get("file") if isinstance(settings, dict) else None
+    file = here.paths.expand(own) if isinstance(own, str) and own else None
+
     def local(cursor: int | None) -> dict[str, Any]:
-        found = tail(here.paths, cursor, asked.limit)
+        found = tail(here.paths, cursor, asked.limit, file)
         return {"file": found.file, "cursor": found.cursor, "lines": found.lines}
 
     return local

@@ -22,7 +22,9 @@ class LogsTail(Params, frozen=True):
 
 
 async def tail(host: Host, caller: Caller, params: LogsTail) -> dict[str, Any]:
-    found = await asyncio.to_thread(log.tail, host.paths, params.cursor, params.limit)
+    own = host.config.logging.file
+    file = host.paths.expand(own) if own else None
+    found = await asyncio.to_thread(log.tail, host.paths, params.cursor, params.limit, file)
     lines, room = [], params.max_bytes
     for line in reversed(found.lines):
         room -= len(line) + 1

@@ -55,9 +55,9 @@ async def got(host: Host, caller: Caller, params: TraceGet) -> dict[str, Any]:
     fresh = next((each for each in recorder.now() if each.run == run_id), None)
     kept = fresh if fresh is not None else await db.read(lambda c: _find(c, run_id))
     runs = (kept.run, kept.led_by) if kept.led_by else (kept.run,)
-    letters, passed = await db.read(lambda c: _letters(c, runs))
+    posted, passed = await db.read(lambda c: letters(c, runs))
     told = Told(kept.run, kept.session, kept.agent, kept.origin, kept.led_by)
-    spans = waterfall.spans(told, kept.marks, letters, passed)
+    spans = waterfall.spans(told, kept.marks, posted, passed)
     return {**_row(kept), "spans": [_span(span) for span in spans]}
 
 
@@ -148,7 +148,8 @@ def _run_of(connection: Connection, message: str) -> str:
     return found[0]
 
 
-def _letters(connection: Connection, runs: Sequence[str]) -> tuple[list[Letter], list[Passed]]:
+def letters(connection: Connection, runs: Sequence[str]) -> tuple[list[Letter], list[Passed]]:
+    """The messages that these runs answered and their answers, with every station of theirs."""
     marks = ",".join("?" * len(runs))
     into = connection.execute(
         f"SELECT id, channel, state FROM inbox WHERE run_id IN ({marks}) ORDER BY seq LIMIT {LETTERS}", tuple(runs)
@@ -158,11 +159,11 @@ def _letters(connection: Connection, runs: Sequence[str]) -> tuple[list[Letter],
     out = connection.execute(
         f"SELECT key, channel, state FROM outbox WHERE inbox_id IN ({inside}) ORDER BY place LIMIT {LETTERS}", names
     ).fetchall()
-    letters = [Letter(*_named(row, "in")) for row in into] + [Letter(*_named(row, "out")) for row in out]
-    every = [letter.id for letter in letters]
+    found = [Letter(*_named(row, "in")) for row in into] + [Letter(*_named(row, "out")) for row in out]
+    every = [letter.id for letter in found]
     inside = ",".join("?" * len(every))
     query = f"SELECT at, message, station FROM stations WHERE message IN ({inside}) ORDER BY at, seq LIMIT 5000"
-    return letters, [Passed(*row) for row in connection.execute(query, every)]
+    return found, [Passed(*row) for row in connection.execute(query, every)]
 
 
 def _named(row: Sequence[Any], way: str) -> tuple[Any, ...]:
