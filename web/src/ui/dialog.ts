@@ -19,6 +19,8 @@ export function sheet<T>(title: string, body: (close: (value?: T) => void) => Te
     });
     document.body.append(dialog);
     dialog.showModal();
+    // What an element within renders comes a moment later, with the field that is to be written in.
+    queueMicrotask(() => dialog.querySelector<HTMLElement>("[autofocus]")?.focus());
   });
 }
 
