@@ -20,6 +20,7 @@ import { act, open, stop } from "./inbox/story";
 
 const MOST = 1000; // messages that one look brings
 const RUNNING_MS = 2_000;
+const SETTLE_MS = 120; // what is scrolled past in less is not asked for, and what comes in that time is shown at once
 const ENDS = new Set(["final", "error", "aborted"]);
 const MARKS: Record<string, string> = {
   telegram: "TG", matrix: "MX", irc: "IRC", email: "@", discord: "DC", slack: "SL", xmpp: "XM", webchat: "WEB", webhook: "WH",
@@ -42,6 +43,8 @@ class Inbox extends Page {
   private cost: number | null = null;
   private stories = new Map<string, { moved: number; story: Story }>();
   private asking = new Set<string>();
+  private later: ReturnType<typeof setTimeout> | undefined;
+  private drawn: ReturnType<typeof setTimeout> | undefined;
   private doing = new Map<string, string>();
   private past: Mail[] = [];
   private ids: readonly string[] = [];
@@ -113,7 +116,10 @@ class Inbox extends Page {
     const scroller = this.closest<HTMLElement>(".content");
     const body = this.querySelector<HTMLElement>(".page");
     if (scroller && body) this.view.attach(scroller, body);
-    void this.follow();
+    this.later ??= setTimeout(() => {
+      this.later = undefined;
+      void this.follow();
+    }, SETTLE_MS);
   }
 
   /** Read the way of what is in view. */
@@ -132,7 +138,10 @@ class Inbox extends Page {
     try {
       const got = await gateway.call("messages.get", { id: mail.id });
       this.stories.set(mail.id, { moved: mail.moved, story: story(got.timeline as Dict[], mail.standing === "now", Date.now()) });
-      this.change();
+      this.drawn ??= setTimeout(() => {
+        this.drawn = undefined;
+        this.change();
+      }, SETTLE_MS);
     } catch (fault) {
       if (!(fault instanceof Refused)) throw fault;
       this.stories.set(mail.id, { moved: mail.moved, story: story([], false, Date.now()) });

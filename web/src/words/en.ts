@@ -155,6 +155,7 @@ export const en = {
   "find.label": "Name of a conversation, or words said in one",
   "find.sessions": "Conversations",
   "find.said": "Said",
+  "find.looking": "Searching …",
   "find.none": "Nothing found",
   "find.none.words": "Try fewer words.",
 

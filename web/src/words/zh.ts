@@ -157,6 +157,7 @@ export const zh: Words = {
   "find.label": "对话名称，或其中说过的话",
   "find.sessions": "对话",
   "find.said": "说过的话",
+  "find.looking": "正在搜索……",
   "find.none": "没有找到",
   "find.none.words": "试试更少的词。",
 

@@ -30,13 +30,14 @@ export class Find extends Part {
   override render() {
     return html`<div class="field"><label for="find">${t("find.label")}</label>
         <input id="find" type="search" autocomplete="off" autofocus @input=${this.typed}></div>
+      <p class="small quiet" role="status">${this.looks && this.asked ? t("find.looking") : nothing}</p>
       ${this.sessions.length ? html`<h3 class="sect">${t("find.sessions")}</h3><ul class="rows">${this.sessions.map((row) => html`<li>
         <button class="hit" @click=${() => this.open(String(row.key))}><b class="cut">${nameOf(row)}</b><span class="quiet num">${when(Number(row.updatedAt))}</span>
         <span class="cut quiet">${row.lastMessagePreview ?? row.key}</span></button></li>`)}</ul>` : nothing}
       ${this.passages.length ? html`<h3 class="sect">${t("find.said")}</h3><ul class="rows">${this.passages.map((hit) => html`<li>
         <button class="hit" @click=${() => this.open(String(hit.sessionKey), String(hit.messageId))}><b class="cut">${hit.snippet}</b>
         <span class="quiet num">${when(Number(hit.timestamp))}</span></button></li>`)}</ul>` : nothing}
-      ${!this.sessions.length && !this.passages.length ? empty(t("find.none"), t("find.none.words")) : nothing}`;
+      ${!this.looks && !this.sessions.length && !this.passages.length ? empty(t("find.none"), t("find.none.words")) : nothing}`;
   }
 
   private typed = (event: Event): void => {
@@ -50,10 +51,12 @@ export class Find extends Part {
     this.asked = text;
     if (this.looks) return;
     this.looks = true;
+    this.requestUpdate();
     try {
       await this.seek(text);
     } finally {
       this.looks = false;
+      this.requestUpdate();
     }
     if (this.asked !== text) void this.look(this.asked);
   }
