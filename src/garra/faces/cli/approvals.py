@@ -55,7 +55,9 @@ def _parser() -> argparse.ArgumentParser:
 
     step("list", "what waits for an answer")
     step("pending", "the same as list")
-    step("show", "one question, whole").add_argument("id", metavar="ID")
+    step("show", "one question, whole").add_argument(
+        "id", metavar="ID", help="the question, or the beginning of its id"
+    )
     _answering(step)
     step("get", "the document of what may run unasked")
     setting = step("set", "replace that document")
@@ -64,10 +66,18 @@ def _parser() -> argparse.ArgumentParser:
     past = step("history", "what was asked and answered, newest first")
     past.add_argument("--limit", type=int, default=20, metavar="N", help="so many, at most 100 (default 20)")
     granted = step("grants", "what was allowed for longer than once")
-    granted.add_argument("what", nargs="*", metavar="list | revoke ID")
-    step("revoke", "let what a grant allowed pass no more").add_argument("id", metavar="ID")
+    granted.add_argument("what", nargs="*", metavar="list | revoke ID", help="list them, or take some back")
+    step("revoke", "let what a grant allowed pass no more").add_argument(
+        "id", metavar="ID", help="the grant, or the beginning of its id"
+    )
     listed = step("allowlist", "list, add or remove programs that may run unasked")
-    listed.add_argument("what", nargs="?", default="list", choices=("list", "add", "remove"))
+    listed.add_argument(
+        "what",
+        nargs="?",
+        default="list",
+        choices=("list", "add", "remove"),
+        help="list the entries, add one, remove one",
+    )
     listed.add_argument(
         "pattern", nargs="?", default="", metavar="PATTERN", help="a program's path; * and ** stand for any part of it"
     )
@@ -82,14 +92,21 @@ def _answering(step: Any) -> None:
     approving.add_argument("--always", action="store_true", help="and from now on what `list` says with it")
     approving.add_argument("--days", type=int, default=0, metavar="N", help="with --always: for N days only")
     denying = step("deny", "forbid it")
-    denying.add_argument("id", metavar="ID")
+    denying.add_argument("id", metavar="ID", help="the question, or the beginning of its id")
     denying.add_argument("why", nargs="*", metavar="WHY", help="what the model is told, in words")
     denying.add_argument("--reason", default="", help="the same")
     resolving = step("resolve", "answer it, in the words of the protocol")
-    resolving.add_argument("id", metavar="ID")
-    resolving.add_argument("decision", choices=CHOICES)
+    resolving.add_argument("id", metavar="ID", help="the question, or the beginning of its id")
+    resolving.add_argument("decision", choices=CHOICES, help="the answer")
     resolving.add_argument("--reason", default="", help="what the model is told, with deny")
-    resolving.add_argument("--expires-in-days", type=int, default=0, dest="days", metavar="N")
+    resolving.add_argument(
+        "--expires-in-days",
+        type=int,
+        default=0,
+        dest="days",
+        metavar="N",
+        help="end an allow-always after so many days",
+    )
 
 
 def _ask(here: Place, asked: argparse.Namespace, method: str, params: Mapping[str, Any]) -> Any:

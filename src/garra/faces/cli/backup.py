@@ -28,19 +28,19 @@ def run(arguments: Sequence[str]) -> int:
         ("restore", "put it in the state's place"),
     ):
         one = parsing.with_json(rows.add_parser(name, help=about))
-        one.add_argument("archive")
+        one.add_argument("archive", help="the file that garra backup create wrote")
         if name == "restore":
             one.add_argument("--target", default="", metavar="DIR", help="only unpack it there, into a new folder")
             one.add_argument("--yes", action="store_true", help="without asking")
     listed = parsing.with_json(rows.add_parser("list", help="the backups of a folder"))
-    listed.add_argument("folder", nargs="?", default="")
+    listed.add_argument("folder", nargs="?", default="", help="where backups lie, if not in the usual place")
     asked, here = parser.parse_args(list(arguments)), place.here()
     acts = {"create": _create, "verify": _verify, "restore": _restore, "list": _list}
     return acts[asked.act](asked, here)
 
 
-def _module() -> Any:
-    return importlib.import_module("garra.domains.upkeep.backup")
+def _module(name: str = "backup") -> Any:
+    return importlib.import_module(f"garra.domains.upkeep.{name}")
 
 
 def _create(asked: Any, here: Place) -> int:
@@ -50,10 +50,11 @@ def _create(asked: Any, here: Place) -> int:
     target = Path(asked.output).absolute() if asked.output else here.paths.state / "backups"
     if target.is_dir() or not asked.output:
         target = target / backup.name(SystemClock().now_ms())
-    wish = backup.Wish(asked.include_secrets, not asked.no_include_workspace, asked.only_config)
+    outside = () if asked.no_include_workspace or asked.only_config else tuple(_outside(here))
+    wish = backup.Wish(asked.include_secrets, not asked.no_include_workspace, asked.only_config, outside)
     made = backup.create(here.paths, target, wish)
     if asked.verify:
-        backup.verify(target)
+        _module("restore").verify(target)
     if asked.json:
         told = {"ok": True, "path": str(target), "files": len(made.entries), "size": target.stat().st_size}
         output.say_json({**told, "verified": asked.verify, "skipped": made.skipped})
@@ -65,10 +66,10 @@ def _create(asked: Any, here: Place) -> int:
 
 
 def _verify(asked: Any, here: Place) -> int:
-    told = _module().verify(Path(asked.archive))
-    facts = {"version": told["version"], "createdAt": told["createdAt"], "files": len(told["entries"])}
+    told = _module("restore").verify(Path(asked.archive))
+    facts = {"version": told.version, "createdAt": told.created_at, "files": len(told.entries)}
     if asked.json:
-        output.say_json({"ok": True, **facts, "secrets": told["secrets"]})
+        output.say_json({"ok": True, **facts, "secrets": told.secrets})
     else:
         output.say(f"Good: {facts['files']} files, made by Garra {facts['version']}.")
     return 0
@@ -77,24 +78,39 @@ def _verify(asked: Any, here: Place) -> int:
 def _restore(asked: Any, here: Place) -> int:
     if here.agents:
         raise UserError("an agent's commands may not restore the state: the owner does, in another terminal")
-    backup, archive = _module(), Path(asked.archive)
+    module, archive = _module("restore"), Path(asked.archive)
     if asked.target:
         target = Path(asked.target).absolute()
         if target.exists() and any(target.iterdir()):
             raise UserError(f"{target} is not empty")
-        told = backup.unpack(archive, target)
-        output.say_json(
-            {"ok": True, "target": str(target), "files": len(told["entries"])}
-        ) if asked.json else output.say(f"Unpacked {len(told['entries'])} files to {target}.")
+        files = len(module.unpack(archive, target).entries)
+        told = {"ok": True, "target": str(target), "files": files}
+        output.say_json(told) if asked.json else output.say(f"Unpacked {files} files to {target}.")
         return 0
     if not asked.yes:
         agreed(f"Put {archive.name} in the place of {here.paths.state}? What is there is kept beside it.")
-    done = backup.restore(here.paths, archive)
+    done = module.restore(here.paths, archive)
     if asked.json:
-        output.say_json({"ok": True, "state": str(here.paths.state), "kept": done["kept"]})
-    else:
-        output.say(f"Restored to {here.paths.state}. What was there before: {done['kept']}")
+        moved = [{"path": now, "from": was} for now, was in done.outside]
+        output.say_json({"ok": True, "state": str(here.paths.state), "kept": done.kept, "workspaces": moved})
+        return 0
+    output.say(f"Restored to {here.paths.state}.")
+    if done.kept:
+        output.say(f"What was there before: {done.kept}")
+    for now, was in done.outside:
+        output.say(f"A workspace is in {now}; it stood at {output.harmless(was)}: move it there if you want it there.")
     return 0
+
+
+def _outside(here: Place) -> list[Path]:
+    """The workspaces that stand elsewhere. One that holds more than a workspace is left out, and said."""
+    found = []
+    for path in importlib.import_module("garra.faces.cli.remove").elsewhere(here):
+        if path.resolve() == here.paths.home or here.paths.state.resolve().is_relative_to(path.resolve()):
+            output.note(f"left out: the workspace {path} holds more than a workspace")
+        else:
+            found.append(path)
+    return found
 
 
 def agreed(question: str) -> None:

@@ -15,7 +15,7 @@ fish:  garra completion fish > ~/.config/fish/completions/garra.fish"""
 
 def run(arguments: Sequence[str]) -> int:
     parser = parsing.parser("completion", "Print a completion script.", epilog=HOW)
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
     asked = parser.parse_args(list(arguments))
     output.say({"bash": bash, "zsh": zsh, "fish": fish}[asked.shell]())
     return 0

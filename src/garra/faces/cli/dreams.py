@@ -36,8 +36,14 @@ def add(steps: Any, common: argparse.ArgumentParser, ask: Ask) -> None:
     dream.add_argument("--limit", type=int, metavar="N", help="at most N lines (10)")
     dream.set_defaults(step=lambda here, asked: _dream(here, asked, ask))
     dreams = steps.add_parser("dreams", parents=[common], help="the proposals: list, show, apply, refuse, undo")
-    dreams.add_argument("what", nargs="?", default="list", choices=("list", "show", "apply", "refuse", "undo"))
-    dreams.add_argument("id", nargs="?", default="", metavar="ID")
+    dreams.add_argument(
+        "what",
+        nargs="?",
+        default="list",
+        choices=("list", "show", "apply", "refuse", "undo"),
+        help="list the proposals, show one, apply, refuse or take it back",
+    )
+    dreams.add_argument("id", nargs="?", default="", metavar="ID", help="a proposal, or the beginning of its id")
     dreams.add_argument("--state", default="", choices=("proposed", "applied", "refused", "undone"), help="only these")
     dreams.add_argument("--yes", action="store_true", help="apply what came from outside, too, without being asked")
     dreams.set_defaults(step=lambda here, asked: _dreams(here, asked, ask))

@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--verbose", action="store_true", help="say more")
     steps = parser.add_subparsers(metavar="COMMAND", required=True)
     search = steps.add_parser("search", parents=[common], help="look for something")
-    search.add_argument("words", nargs="?", default="", metavar="QUERY")
+    search.add_argument("words", nargs="?", default="", metavar="QUERY", help="what to look for")
     search.add_argument("--query", default="", metavar="TEXT", help="what to look for; wins over QUERY")
     search.add_argument("--max-results", type=int, default=None, metavar="N", help="at most N results")
     search.add_argument("--min-score", type=float, default=None, metavar="X", help="only what fits so well, 0 to 1")

@@ -57,8 +57,12 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
         made.add_argument("--agent", default=argparse.SUPPRESS, metavar="ID", help=argparse.SUPPRESS)
         return with_json(made)
 
-    step("list", "what is kept, without the secrets").add_argument("--provider", default="")
-    step("add", "choose a provider and a way to log in").add_argument("--provider", default="")
+    step("list", "what is kept, without the secrets").add_argument(
+        "--provider", default="", help="only this provider's"
+    )
+    step("add", "choose a provider and a way to log in").add_argument(
+        "--provider", default="", help="which provider; else it is asked for"
+    )
     login = step("login", "log in at a provider")
     login.add_argument("--provider", default="", help="whose; asked for at a terminal")
     login.add_argument("--method", default="", help="one of its ways to log in")
@@ -76,13 +80,13 @@ def _parsed(words: Sequence[str]) -> argparse.Namespace:
     for each in ("login", "setup-token", "paste-token", "paste-api-key"):
         doing.choices[each].add_argument("--profile-id", default="", metavar="ID", help="another name for it")
     order = step("order", "which login of a provider is taken first: get, set, clear")
-    order.add_argument("what", choices=("get", "set", "clear"))
-    order.add_argument("profiles", nargs="*", metavar="PROFILE")
-    order.add_argument("--provider", required=True)
+    order.add_argument("what", choices=("get", "set", "clear"), help="show, set or forget the order")
+    order.add_argument("profiles", nargs="*", metavar="PROFILE", help="logins, the first to be taken first")
+    order.add_argument("--provider", required=True, help="which provider")
     active = step("activate", "try a login, and where it answers take it, and a model of its provider, from now on")
-    active.add_argument("profile", metavar="PROFILE")
+    active.add_argument("profile", metavar="PROFILE", help="which login")
     leaving = step("logout", "forget a login")
-    leaving.add_argument("profile", metavar="PROFILE")
+    leaving.add_argument("profile", metavar="PROFILE", help="which login")
     leaving.add_argument("--yes", action="store_true", help="without asking")
     found = whole.parse_args(words)
     found.json = getattr(found, "json", False)

@@ -36,8 +36,8 @@ def _parsed(step: str, words: Sequence[str]) -> argparse.Namespace:
     adding = with_json(doing.add_parser("add", help="one more"))
     removing = with_json(doing.add_parser("remove", help="one less"))
     if step == "aliases":
-        adding.add_argument("alias")
-        removing.add_argument("alias")
+        adding.add_argument("alias", help="the short name")
+        removing.add_argument("alias", help="the short name")
     else:
         removing.add_argument("model", help="provider/model, or an alias")
         with_json(doing.add_parser("clear", help="none at all"))

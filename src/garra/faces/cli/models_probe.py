@@ -22,9 +22,19 @@ def options(found: argparse.ArgumentParser) -> None:
     found.add_argument(
         "--probe-profile", action="append", default=[], metavar="ID", help="only this login (repeatable)"
     )
-    found.add_argument("--probe-timeout", type=_whole, default=round(TIMEOUT_S * 1_000), metavar="MS")
-    found.add_argument("--probe-concurrency", type=_whole, default=AT_ONCE, metavar="N")
-    found.add_argument("--probe-max-tokens", type=_whole, default=TOKENS, metavar="N")
+    found.add_argument(
+        "--probe-timeout",
+        type=_whole,
+        default=round(TIMEOUT_S * 1_000),
+        metavar="MS",
+        help="milliseconds that one may take",
+    )
+    found.add_argument(
+        "--probe-concurrency", type=_whole, default=AT_ONCE, metavar="N", help="how many are asked at one time"
+    )
+    found.add_argument(
+        "--probe-max-tokens", type=_whole, default=TOKENS, metavar="N", help="the longest answer, in tokens"
+    )
 
 
 def _whole(text: str) -> int:

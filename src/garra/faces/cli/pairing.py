@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         ("revoke", "let somebody in no more; they are no longer the owner either, where an approval made them that"),
     ):
         each = _step(doing, name, about, common)
-        each.add_argument("channel", metavar="CHANNEL")
+        each.add_argument("channel", metavar="CHANNEL", help="the channel, such as telegram")
         each.add_argument("sender", metavar="ID", help="the sender's id, as `garra pairing list` shows it")
     parser.set_defaults(json=False, url="", token="", password="", account="", channel="")
     return parser

@@ -48,13 +48,15 @@ def _parser() -> argparse.ArgumentParser:
         made: argparse.ArgumentParser = doing.add_parser(name, parents=[common], help=about, description=words)
         return made
 
-    step("list", "the names in the store, without the secrets").add_argument("--plain", action="store_true")
+    step("list", "the names in the store, without the secrets").add_argument(
+        "--plain", action="store_true", help="only the names"
+    )
     getting = step("get", "what is known of one; itself only with --reveal at a terminal")
-    getting.add_argument("name", metavar="NAME")
+    getting.add_argument("name", metavar="NAME", help="which secret")
     getting.add_argument("--reveal", action="store_true", help="show the secret, at a terminal only")
     _setting(step)
     removing = step("rm", "remove from the store")
-    removing.add_argument("names", nargs="+", metavar="NAME")
+    removing.add_argument("names", nargs="+", metavar="NAME", help="which secrets")
     removing.add_argument("--yes", action="store_true", help="without asking")
     removing.add_argument("--dry-run", action="store_true", help="say what would be done")
     importing = step("import", "put the NAME=value lines of a .env file into the store")

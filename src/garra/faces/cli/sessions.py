@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     copy.add_argument("--output", type=_file, metavar="FILE", help="where to (standard output)")
     gone = add("delete", _delete, "delete conversations; their transcripts are kept as *.deleted.*")
-    gone.add_argument("keys", nargs="+", metavar="KEY")
+    gone.add_argument("keys", nargs="+", metavar="KEY", help="session keys, or beginnings of their ids")
     gone.add_argument("--agent", default="main", metavar="ID", help="whose, where a key does not say (main)")
     gone.add_argument("--yes", action="store_true", help="do not ask")
     gone.add_argument("--dry-run", action="store_true", help="only say what would be deleted")

@@ -29,7 +29,7 @@ OWNER = "whose, where the key does not say (main)"
 def add(step: Add) -> None:
     """The commands of this module, each made by `step`."""
     search = step("search", _search, "what was said anywhere, before a /new too")
-    search.add_argument("words", nargs="+", metavar="WORDS")
+    search.add_argument("words", nargs="+", metavar="WORDS", help="words that a message holds")
     search.add_argument("--agent", default=None, metavar="ID", help="only this agent's")
     search.add_argument("--limit", type=int, default=20, metavar="N", help="at most N (20)")
     fork = step("fork", _fork, "a new conversation that begins with what was said in another")
@@ -41,7 +41,7 @@ def add(step: Add) -> None:
         ("unarchive", "bring them back"),
     ):
         away = step(name, _archive if name == "archive" else _unarchive, about)
-        away.add_argument("keys", nargs="+", metavar="KEY")
+        away.add_argument("keys", nargs="+", metavar="KEY", help="session keys, or beginnings of their ids")
         away.add_argument("--agent", default="main", metavar="ID", help=OWNER)
         away.add_argument("--dry-run", action="store_true", help="only say what would be done")
     heavy = step("context", _context, "what fills the model's window in a conversation")
@@ -49,7 +49,7 @@ def add(step: Add) -> None:
     heavy.add_argument("--agent", default="main", metavar="ID", help=OWNER)
     heavy.add_argument("--detail", action="store_true", help="with sections, and the largest tools and skills")
     rename = step("rename", _rename, "give a conversation a name")
-    rename.add_argument("key", metavar="KEY")
+    rename.add_argument("key", metavar="KEY", help="which conversation")
     rename.add_argument("name", metavar="NAME", help="empty takes the name away")
     rename.add_argument("--agent", default="main", metavar="ID", help=OWNER)
     clean = step("cleanup", _cleanup, "put old conversations away by the rules of session.maintenance")

@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Copy a skill here from a folder, a .zip or .tar.gz, an https address of one, or git:OWNER/REPO "
         "(github:OWNER/REPO, @REF behind). No script of it is run.",
     )
-    install.add_argument("source", metavar="SOURCE")
+    install.add_argument("source", metavar="SOURCE", help="a folder, an archive, an https address, or git:URL")
     install.add_argument("--as", dest="name", default="", metavar="NAME", help="the name of its folder here")
     install.add_argument(
         "--path", default="", metavar="FOLDER", help="which folder of the source, where it holds several"
@@ -65,19 +65,19 @@ def _parser() -> argparse.ArgumentParser:
     install.add_argument("--version", default="", help=argparse.SUPPRESS)
     install.set_defaults(step=_install)
     update = steps.add_parser("update", parents=[doing], help="fetch it anew; what would change is shown first")
-    update.add_argument("name", nargs="?", default="", metavar="NAME")
+    update.add_argument("name", nargs="?", default="", metavar="NAME", help="which skill")
     update.add_argument("--all", action="store_true", help="every installed skill")
     update.add_argument("--from", dest="source", default="", metavar="SOURCE", help="from elsewhere than before")
     update.add_argument("--sha256", default="", metavar="HEX", help="what the archive must be")
     update.add_argument("--force", action="store_true", help="also where you have changed it; that is kept aside")
     update.set_defaults(step=_update)
     remove = steps.add_parser("remove", parents=[doing], help="take away what its install wrote", aliases=["uninstall"])
-    remove.add_argument("name", metavar="NAME")
+    remove.add_argument("name", metavar="NAME", help="which skill")
     remove.set_defaults(step=_remove)
     search = steps.add_parser("search", help="says where to look: Garra reads no registry")
-    search.add_argument("words", nargs="*")
-    search.add_argument("--limit", default="")
-    search.add_argument("--json", action="store_true")
+    search.add_argument("words", nargs="*", help="what to look for")
+    search.add_argument("--limit", default="", help="read by nothing")
+    search.add_argument("--json", action="store_true", help="print JSON, and nothing else, on standard output")
     search.set_defaults(step=_search)
     return parser
 
@@ -90,7 +90,7 @@ def _looking(steps: Any) -> None:
     listing.add_argument("-v", "--verbose", action="store_true", help="with what is missing")
     listing.set_defaults(step=_list)
     info = steps.add_parser("info", parents=[common], help="one skill: what it asks for, where it came from")
-    info.add_argument("name", metavar="NAME")
+    info.add_argument("name", metavar="NAME", help="which skill")
     info.set_defaults(step=_info)
     check = steps.add_parser("check", parents=[common], help="what is missing, and what has changed since its install")
     check.set_defaults(step=_check)
