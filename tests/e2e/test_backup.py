@@ -126,7 +126,7 @@ def test_reset_and_uninstall_remove_what_they_say_and_no_more(tmp_path: Path) ->
     (tmp_path / "work" / "notes.md").write_text("mine")
     (program.state / "state.db").write_bytes(b"")
     said = program.run("reset", "--scope", "full", "--dry-run", "--json").json
-    assert said["removes"] == [str(program.state), str(tmp_path / "work")]
+    assert said["removes"] == [str(tmp_path / "work"), str(program.state)]
     assert program.config.is_file()
     assert program.run("reset").code == 1
     assert program.run("reset", "--scope", "config").code == 1, "nobody is there to be asked"

@@ -139,7 +139,12 @@ class Installed:
     def _all(self, calls: Sequence[Sequence[str]], *, also: bool = False) -> None:
         """Raises Unavailable at the first that fails; with `also`, goes on."""
         for argv in calls:
-            code, said = self._call(argv)
+            try:
+                code, said = self._call(argv)
+            except Unavailable:
+                if also:
+                    continue
+                raise
             if code and not also:
                 raise Unavailable(f"`{' '.join(argv)}` failed: {said.strip()[:SAID] or f'code {code}'}")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -91,7 +93,7 @@ def _scoped(here: Place, scope: str) -> list[Path]:
     if scope == "config":
         return _there(config)
     if scope == "full":
-        return _state(here, []) + _workspaces(here)
+        return _workspaces(here) + _state(here, [])  # in this order: which those are stands in the state
     keys = [paths.secrets, paths.state / "secrets.json.key", paths.state / "credentials", paths.state / "gateway.env"]
     agents = sorted(paths.agents.glob("*")) if paths.agents.is_dir() else []
     kept = [place for agent in agents for place in (agent / "sessions", agent / "agent")]
@@ -102,12 +104,32 @@ def _there(places: Sequence[Path]) -> list[Path]:
     return [found for found in dict.fromkeys(places) if found.exists() or found.is_symlink()]
 
 
-def _workspaces(here: Place) -> list[Path]:
+def _all(here: Place) -> list[Path]:
+    """The agents' folders."""
     load = importlib.import_module("garra.config.load")
     config = load.load(here.paths, here.env).config
-    found = [here.paths.workspace(agent, config) for agent in config.agents.ids()]
-    risky = {Path("/"), here.paths.home, *here.paths.home.parents, here.paths.state}
-    return [path for path in _there(found) if path.resolve() not in {each.resolve() for each in risky}]
+    return _there([here.paths.workspace(agent, config) for agent in config.agents.ids()])
+
+
+def elsewhere(here: Place) -> list[Path]:
+    """The agents' folders that do not stand in the state folder."""
+    state = here.paths.state.resolve()
+    return [path for path in _all(here) if path.is_dir() and not path.resolve().is_relative_to(state)]
+
+
+def _workspaces(here: Place) -> list[Path]:
+    """Those that may be removed: one that holds the home, the state, or this program is somebody's mistake."""
+    held = [here.paths.home, here.paths.state, Path(sys.prefix), Path(sys.executable)]
+
+    def risky(path: Path) -> bool:
+        real = path.resolve()
+        return len(real.parts) < 3 or any(each.resolve().is_relative_to(real) for each in held)
+
+    found = _all(here)
+    for path in found:
+        if risky(path):
+            output.note(f"left alone: the workspace {path} holds more than a workspace")
+    return [path for path in found if not risky(path)]
 
 
 def _state(here: Place, spared: Sequence[Path]) -> list[Path]:
@@ -116,7 +138,8 @@ def _state(here: Place, spared: Sequence[Path]) -> list[Path]:
     beside = _there([paths.config_file]) if not paths.config_file.is_relative_to(paths.state) else []
     inside = [path for path in spared if path.resolve().is_relative_to(paths.state.resolve())]
     if not inside:
-        return beside + _there([paths.state])
+        real = [paths.state.resolve()] if paths.state.is_symlink() else []
+        return beside + _there([*real, paths.state])
     top = {paths.state / path.resolve().relative_to(paths.state.resolve()).parts[0] for path in inside}
     return beside + sorted(path for path in paths.state.glob("*") if path not in top)
 
@@ -149,14 +172,26 @@ def _remove(here: Place, gone: Sequence[Path], *, alone: bool) -> list[str]:
             raise Conflict(f"a gateway runs on {here.paths.state} (process {pid}): stop it first") from None
     try:
         for path in gone:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
+            _removed(path)
     finally:
         if held is not None:
             held.release()
     return list(map(str, gone))
+
+
+def _removed(path: Path) -> None:
+    """Of a link only the link, of a folder where a volume hangs its content. Raises OSError with the first that cannot
+    be removed.
+    """
+    if path.is_symlink():
+        path.unlink()
+    elif os.path.ismount(path):
+        for each in path.iterdir():
+            _removed(each)
+    elif path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _told(asked: Any, removed: Sequence[str], more: str) -> None:

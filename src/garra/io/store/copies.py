@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -61,3 +62,16 @@ def database(path: Path) -> bool:
     """Whether a file begins as SQLite's do. Blocks. Raises OSError."""
     with path.open("rb") as stream:
         return stream.read(16) == b"SQLite format 3\0"
+
+
+def emptied(path: Path, tables: Sequence[str]) -> None:
+    """Leave nothing in these tables of a copy, nor in the pages they had. Blocks. Raises UserError."""
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as found:
+            there = {row[0] for row in found.execute("SELECT name FROM sqlite_master WHERE type='table'")}
+            for table in tables:
+                if table in there:
+                    found.execute(f'DELETE FROM "{table}"')
+            found.execute("VACUUM")
+    except sqlite3.Error as error:
+        raise explained(error, path) from error
