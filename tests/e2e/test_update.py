@@ -183,3 +183,27 @@ def test_who_owns_the_installation_updates_it(tmp_path: Path) -> None:
     assert ran.code == 1
     assert ran.json["kind"] == "source"
     assert ran.json["nextAction"]
+
+
+def test_one_that_is_killed_in_the_middle_changes_nothing_and_the_next_clears_up(
+    program: Installed, wheels: dict[str, Path]
+) -> None:
+    before = running(program)
+    versions = program.home / ".local/share/garra/versions"
+    argv = program.argv("update", "--wheel", str(wheels["good"]), "--reuse-packages", "--json")
+    first = subprocess.Popen(argv, env=program.variables, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        awaited(lambda: versions.is_dir() and any(versions.iterdir()))
+        second = update(program, wheels["good"])
+        assert second.code == 1
+        assert "another update is under way" in second.err
+    finally:
+        first.kill()
+        first.wait(10)
+    assert running(program) == before
+    assert program.run("health", "--json").code == 0
+    left = [each.name for each in versions.iterdir()]
+    done = update(program, wheels["good"])
+    assert done.code == 0, done.out + done.err
+    assert set(left) <= set(done.json["removed"])
+    assert running(program)["version"] == "0.1.2"

@@ -101,6 +101,7 @@ class Update:
         Raises UserError with what is worse there than here.
         """
         copy = self._paths.state / "backups" / f".trial-{os.getpid()}.db"
+        _swept(copy.parent)
         try:
             if self._paths.db.is_file():
                 copies.copy(self._paths.db, copy)
@@ -128,13 +129,12 @@ class Update:
         if holder is not None and not self._ports.idle():
             raise Conflict("turns are running, and did not end in time: nothing was changed; try again later")
         before = Path(sys.prefix)
+        if self._paths.db.is_file():  # whatever happens from here on, there is a way back
+            installs.keep(self._paths)
         self._point("previous", before)
         self._point("current", folder)
         report: dict[str, Any] = {"ok": True, "from": __version__, "to": version, "restarted": holder is not None}
-        if holder is None:
-            if self._paths.db.is_file():
-                installs.keep(self._paths)
-        else:
+        if holder is not None:
             argv = _argv(int(holder["pid"]))
             why = self._carry(int(holder["pid"]), version)
             if why:
@@ -272,6 +272,23 @@ def tidy(paths: Paths) -> list[str]:
     for each in gone:
         shutil.rmtree(each, ignore_errors=True)
     return [each.name for each in gone]
+
+
+def _swept(folder: Path) -> None:
+    """Copies of databases that trials which were killed have left."""
+    for left in folder.glob(".trial-*.db*"):
+        pid = left.name.removeprefix(".trial-").partition(".")[0]
+        if pid.isdigit() and not atomic.alive(int(pid)):
+            left.unlink(missing_ok=True)
+
+
+def alone(paths: Paths) -> lock.Lock:
+    """One update at a time: hold this meanwhile. Raises Conflict while another runs."""
+    try:
+        return lock.acquire(paths.locks / "update.lock", {"pid": os.getpid()})
+    except Conflict as busy:
+        pid = ((busy.details or {}).get("holder") or {}).get("pid", "?")
+        raise Conflict(f"another update is under way (process {pid})") from None
 
 
 def worse(now: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

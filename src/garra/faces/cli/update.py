@@ -43,7 +43,8 @@ def run(arguments: Sequence[str]) -> int:
         if asked.json:
             output.say_json({"ok": False, "kind": install.kind, "nextAction": install.advice})
         raise UserError(install.advice)
-    return _rollback(asked, here) if asked.act == "rollback" else _update(asked, here)
+    with importlib.import_module("garra.domains.upkeep.update").alone(here.paths):
+        return _rollback(asked, here) if asked.act == "rollback" else _update(asked, here)
 
 
 def _made(asked: Any, here: Place) -> Any:
@@ -70,6 +71,8 @@ def _update(asked: Any, here: Place) -> int:
         if asked.dry_run:
             return _told(asked, {"ok": True, "dryRun": True, "from": __version__, "to": new["version"]}, folder)
         report = update.switch(folder, str(new["version"]))
+        if report["ok"]:
+            report["removed"] = module.tidy(here.paths)
     except GarraError:
         importlib.import_module("shutil").rmtree(folder, ignore_errors=True)
         raise
