@@ -95,3 +95,10 @@ def test_words_in_tags_are_taken_out_and_flags_stay() -> None:
     assert outside.seen(f"a{tagged('OBEY')}b{flag}c") == f"ab{flag}c"
     assert outside.seen(f"\U0001f3f4{tagged('gbxyz')}\U000e007f") == "\U0001f3f4"
     assert outside.seen("plain") == "plain"
+
+
+def test_people_see_the_words_without_the_marks() -> None:
+    said = outside.wrap("hello\nthere", Mark("network", "Ann"))
+    assert outside.bare(f"before {said} and {said}") == "before hello\nthere and hello\nthere"
+    assert outside.bare("no marks") == "no marks"
+    assert outside.bare(said.replace("<<<END", "<<<end")) == said.replace("<<<END", "<<<end")

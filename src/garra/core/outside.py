@@ -105,3 +105,11 @@ def wrap(text: str, mark: Mark) -> str:
     source, body = f"{mark.source} {name(mark.where)}".rstrip(), neutral(text)
     id_ = hashlib.sha256(f"{source}\n{body}".encode("utf-8", "replace")).hexdigest()[:16]
     return f'<<<{NAME} id="{id_}">>>\nSource: {source}\n---\n{body}\n<<<END_{NAME} id="{id_}">>>'
+
+
+_PART = later(rf'<<<{NAME} id="([0-9a-f]{{16}})">>>\nSource: [^\n]*\n---\n(.*?)\n<<<END_{NAME} id="\1">>>', re.DOTALL)
+
+
+def bare(text: str) -> str:
+    """`text` for people, without the marks around what came from outside. Nothing that a model reads is made by it."""
+    return _PART.sub(r"\2", text) if NAME in text else text

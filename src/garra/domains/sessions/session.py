@@ -8,6 +8,7 @@ from typing import Any
 
 from garra.core.ids import AgentId, SessionId, SessionKey
 from garra.core.messages import Assistant, Message, ToolResult, Usage, User
+from garra.core.outside import bare
 from garra.core.value import frozen, replace
 
 TITLE = 80
@@ -132,7 +133,7 @@ def touched(session: Session, now_ms: int, **changes: Any) -> Session:
 
 def said(session: Session, message: Message, now_ms: int) -> Session:
     """`session` as it is after `message` was stored in it."""
-    text = message.text
+    text = bare(message.text)
     fields: dict[str, Any] = {}
     if not isinstance(message, ToolResult) and text.strip():
         fields["last_message"] = headline(text, PREVIEW)
