@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from garra import app
 from garra.core.errors import UserError
 from garra.faces.cli import output, parsing, place
+from garra.faces.cli.place import Place
 from garra.io.process import respawn
 
 DRAIN_S = 330.0
@@ -40,8 +41,16 @@ def run(arguments: Sequence[str]) -> int:
         here.paths,
         here.env,
         port=asked.port,
-        bind=asked.bind,
+        bind=asked.bind or _bind(here),
         token=asked.token,
         force=asked.force,
         verbose=asked.verbose,
     )
+
+
+def _bind(here: Place) -> str | None:
+    """Who can reach it, as the environment says: an image cannot know what its configuration says. Raises UserError."""
+    said = here.paths.variable(here.env, "GATEWAY_BIND")
+    if said and said not in BINDS:
+        raise UserError(f"{here.paths.prefix}_GATEWAY_BIND is {said[:40]!r}; it can be {', '.join(BINDS)}")
+    return said or None
