@@ -23,6 +23,8 @@ THEIRS: dict[str, str] = json.loads((Path(__file__).parent / "methods.json").rea
 OURS = {
     "channels.pairing.revoke": "pairing",
     "config.confirm": "admin",
+    "doctor.examine": "read",
+    "doctor.mend": "admin",
     "memory.dream": "write",
     "memory.dreams": "read",
     "memory.dreams.decide": "admin",
@@ -32,6 +34,8 @@ OURS = {
     "messages.get": "read",
     "messages.list": "read",
     "messages.retry": "write",
+    "security.audit": "admin",
+    "security.mend": "admin",
     "sessions.unsubscribe": "read",
     "skills.remove": "admin",
     "tools.explain": "read",

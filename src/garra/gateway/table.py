@@ -41,6 +41,7 @@ METHODS: Final[Mapping[str, str]] = {
         "device.token.rotate device.token.revoke"
     ),
     "dreams": "memory.dream memory.dreams memory.dreams.decide memory.dreams.explain doctor.memory.dreamDiary",
+    "examine": "doctor.examine doctor.mend security.audit security.mend",
     "logs": "logs.tail",
     "memory": "memory.search memory.index doctor.memory.status",
     "messages": "messages.list messages.get messages.retry messages.drop send message.action",
@@ -78,10 +79,8 @@ METHODS: Final[Mapping[str, str]] = {
 
 HIDDEN: Final = frozenset({
     "chat.inject", "config.confirm", "connect", "memory.dream", "memory.dreams", "memory.dreams.decide",
-    "memory.dreams.explain", "memory.index", "sessions.context", "sessions.get", "sessions.resolve",
-    "sessions.steer", "sessions.usage", "tools.explain", "tools.policy", "trace.get",
-    "trace.list",
-    "users.prefs.get", "users.prefs.set",
+    "memory.dreams.explain", "memory.index", "sessions.context", "sessions.get", "sessions.resolve", "sessions.steer",
+    "sessions.usage", "tools.explain", "tools.policy", "users.prefs.get", "users.prefs.set",
 })  # fmt: skip
 """Methods that are answered, though a greeting does not name them."""
 
