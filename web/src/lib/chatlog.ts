@@ -74,6 +74,11 @@ function words(content: unknown): string {
   return content.filter((part) => part?.type === "text").map((part) => String(part.text ?? "")).join("\n\n");
 }
 
+/** What a person wrote, without the marks by which a model knows words from outside. */
+export function bare(text: string): string {
+  return text.replace(/<<<EXTERNAL_UNTRUSTED_CONTENT id="([0-9a-f]{16})">>>\nSource: [^\n]*\n---\n(.*?)\n<<<END_EXTERNAL_UNTRUSTED_CONTENT id="\1">>>/gs, "$2");
+}
+
 function pictures(content: unknown): string[] {
   if (!Array.isArray(content)) return [];
   return content
@@ -136,7 +141,7 @@ export function items(rows: readonly Dict[]): Item[] {
     const at = stampOf(row);
     if (row.role === "user") {
       found.push({
-        kind: "user", id, at, runId: String(mark.idempotencyKey ?? "").replace(/:user$/, ""), text: words(row.content),
+        kind: "user", id, at, runId: String(mark.idempotencyKey ?? "").replace(/:user$/, ""), text: bare(words(row.content)),
         blocks: [], images: pictures(row.content), cut: mark.truncated === true, fault: "", spent: null,
       });
     } else if (row.role === "toolResult") {

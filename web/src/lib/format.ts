@@ -44,3 +44,8 @@ export function bytes(n: number): string {
   if (n < 1024 ** 2) return `${Math.round(n / 1024)} KiB`;
   return `${(n / 1024 ** 2).toFixed(1)} MiB`;
 }
+
+/** Words of a model on one line of a list: without the signs of Markdown. */
+export function plain(text: string): string {
+  return text.replace(/\*\*|__|`/g, "").replace(/^[#>\-*\s]+/, "");
+}

@@ -57,7 +57,7 @@ const TAGS: Record<string, (node: Node) => unknown> = {
   thead_open: (node) => html`<thead>${kids(node)}</thead>`,
   tbody_open: (node) => html`<tbody>${kids(node)}</tbody>`,
   tr_open: (node) => html`<tr>${kids(node)}</tr>`,
-  th_open: (node) => html`<th scope="col" class=${aligned(node)}>${kids(node)}</th>`,
+  th_open: (node) => (node.children.some((each) => each.token.content) ? html`<th scope="col" class=${aligned(node)}>${kids(node)}</th>` : html`<td></td>`),
   td_open: (node) => html`<td class=${aligned(node)}>${kids(node)}</td>`,
 };
 

@@ -363,7 +363,7 @@ class Chat extends Page {
       <div data-space="above"></div>
       ${repeat(items.slice(this.view.first, this.view.last), (item) => item.id, (item) => html`<div data-row=${item.id}>${turn(item, this.whole)}</div>`)}
       <div data-space="below"></div>
-      ${live ? html`<div class="livebox">${running(live)}</div>` : nothing}
+      ${live && !(this.here.length && !live.blocks.length && !live.met) ? html`<div class="livebox">${running(live)}</div>` : nothing}
       ${repeat(this.here, (each) => each.id, (each) => ask(each))}
       ${waiting}`;
   }

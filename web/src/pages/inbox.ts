@@ -20,6 +20,7 @@ import { act, open, stop } from "./inbox/story";
 
 const MOST = 1000; // messages that one look brings
 const RUNNING_MS = 2_000;
+const AT_ONCE = 12; // ways that are asked for and not yet there
 const SETTLE_MS = 120; // what is scrolled past in less is not asked for, and what comes in that time is shown at once
 const ENDS = new Set(["final", "error", "aborted"]);
 const MARKS: Record<string, string> = {
@@ -128,6 +129,7 @@ class Inbox extends Page {
     for (const mail of seen) {
       if (this.stories.get(mail.id)?.moved === mail.moved && mail.standing !== "now") continue;
       if (this.asking.has(mail.id) || gateway.state !== "open") continue;
+      if (this.asking.size >= AT_ONCE) break;
       if (mail.standing === "now" && this.stories.get(mail.id) && Date.now() - this.told.at > RUNNING_MS) continue;
       this.asking.add(mail.id);
       void this.ask(mail);

@@ -6,7 +6,7 @@ import "./sessions.css";
 import { Loaded } from "../app/loaded";
 import { Page } from "../app/page";
 import { go, to } from "../app/router";
-import { count, money, when } from "../lib/format";
+import { count, money, plain, when } from "../lib/format";
 import { gateway } from "../lib/house";
 import type { Dict } from "../lib/wire";
 import { t } from "../lib/words";
@@ -78,7 +78,7 @@ class Sessions extends Page {
     const cost = Number(row.estimatedCostUsd ?? 0);
     const facts = [row.isMain ? t("sessions.main") : "", row.agentId, row.model, row.totalTokens ? t("chat.tokens", { n: count(Number(row.totalTokens)) }) : "", cost ? money(cost) : ""];
     return html`<article class="card talk"><div class="what"><a href=${to(`/chat/${encodeURIComponent(row.key)}`)}>${named(row)}</a>
-        <div class="cut quiet small">${row.lastMessagePreview ?? (named(row) === row.key ? "" : row.key)}</div><div class="small quiet num">${facts.filter(Boolean).join(" · ")}</div></div>
+        <div class="cut quiet small">${row.lastMessagePreview ? plain(String(row.lastMessagePreview)) : (named(row) === row.key ? "" : row.key)}</div><div class="small quiet num">${facts.filter(Boolean).join(" · ")}</div></div>
       <div class="num small quiet">${when(Number(row.updatedAt))}</div>
       <button class="btn" aria-label=${t("sessions.more.of", { name: named(row) })} @click=${() => void this.more(row)}>${t("app.more")}</button></article>`;
   }

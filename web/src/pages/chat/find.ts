@@ -2,7 +2,7 @@
 import { html, nothing } from "lit";
 import { Part } from "../../app/page";
 import { gateway } from "../../lib/house";
-import { when } from "../../lib/format";
+import { plain, when } from "../../lib/format";
 import { Refused, type Dict } from "../../lib/wire";
 import { t } from "../../lib/words";
 import { empty } from "../../ui/parts";
@@ -11,7 +11,7 @@ const PAUSE_MS = 200;
 
 /** How a conversation is called. */
 export function nameOf(row: Dict): string {
-  return String(row.displayName ?? row.derivedTitle ?? row.label ?? row.key ?? "");
+  return String(row.label ?? row.displayName ?? row.derivedTitle ?? (row.isMain || /^agent:[^:]+:main$/.test(String(row.key)) ? t("sessions.main") : row.key ?? ""));
 }
 
 export class Find extends Part {
@@ -33,9 +33,9 @@ export class Find extends Part {
       <p class="small quiet" role="status">${this.looks && this.asked ? t("find.looking") : nothing}</p>
       ${this.sessions.length ? html`<h3 class="sect">${t("find.sessions")}</h3><ul class="rows">${this.sessions.map((row) => html`<li>
         <button class="hit" @click=${() => this.open(String(row.key))}><b class="cut">${nameOf(row)}</b><span class="quiet num">${when(Number(row.updatedAt))}</span>
-        <span class="cut quiet">${row.lastMessagePreview ?? row.key}</span></button></li>`)}</ul>` : nothing}
+        <span class="cut quiet">${row.lastMessagePreview ? plain(String(row.lastMessagePreview)) : row.key}</span></button></li>`)}</ul>` : nothing}
       ${this.passages.length ? html`<h3 class="sect">${t("find.said")}</h3><ul class="rows">${this.passages.map((hit) => html`<li>
-        <button class="hit" @click=${() => this.open(String(hit.sessionKey), String(hit.messageId))}><b class="cut">${hit.snippet}</b>
+        <button class="hit" @click=${() => this.open(String(hit.sessionKey), String(hit.messageId))}><b class="cut">${plain(String(hit.snippet))}</b>
         <span class="quiet num">${when(Number(hit.timestamp))}</span></button></li>`)}</ul>` : nothing}
       ${!this.looks && !this.sessions.length && !this.passages.length ? empty(t("find.none"), t("find.none.words")) : nothing}`;
   }

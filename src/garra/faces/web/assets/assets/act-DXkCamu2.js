@@ -1,1 +1,0 @@
-import{d as e,i as t,l as n}from"./index-CoNTTQGy.js";import{n as r}from"./say-DQPVD8A3.js";async function i(i,a,o=``){try{let e=await n.call(i,a);return o&&r(o),e}catch(n){if(!(n instanceof e))throw n;return r(n.code===`OFFLINE`||n.code===`TIMEOUT`?t(`state.unreached`):n.message),null}}export{i as t};
