@@ -27,7 +27,7 @@ MODULES = {
     "users": "People", "waiting": "Suggestions",
 }  # fmt: skip
 """The headings, by the first word of the module that has the methods."""
-JOINED = {"agent": "agents", "context": "sessions", "dreams": "memory", "pairing": "channels", "presence": "status"}
+JOINED = {"examine": "status", "agent": "agents", "context": "sessions", "dreams": "memory", "pairing": "channels", "presence": "status"}
 
 
 @cache
@@ -81,9 +81,9 @@ def methods() -> str:
     groups: dict[str, list[str]] = {}
     for module, names in METHODS.items():
         word = module.split("_")[0]
-        groups.setdefault(MODULES[JOINED.get(word, word)], []).extend(names.split())
+        groups.setdefault(_title(word), []).extend(names.split())
     body = [join(f"## {title}", *(_method(known[name], document) for name in groups[title]))
-            for title in MODULES.values() if title in groups]  # fmt: skip
+            for title in sorted(groups, key=[*MODULES.values(), *groups].index)]  # fmt: skip
     return join(
         "# Methods",
         "```sh\ngarra gateway call sessions.list --params '{\"limit\": 5}'\n```",
@@ -96,6 +96,11 @@ def methods() -> str:
         " [errors](errors.md). A parameter with `?` may be left out.",
         *body,
     )
+
+
+def _title(word: str) -> str:
+    """The heading of a module, by its first word."""
+    return MODULES.get(JOINED.get(word, word), word.capitalize())
 
 
 def _method(row: Method, document: Mapping[str, Any]) -> str:

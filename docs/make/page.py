@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -28,9 +29,15 @@ def join(*parts: str) -> str:
 
 
 def docstring(text: str | None) -> str:
-    """A docstring as a paragraph or several, without its indent."""
-    lines = [line.strip() for line in (text or "").strip().splitlines()]
-    return "\n".join(lines)
+    """A docstring without its indent; what is indented in it is code."""
+    lines = inspect.cleandoc(text or "").splitlines()
+    found: list[str] = []
+    for at, line in enumerate(lines):
+        inside = line.startswith("    ")
+        if inside != (at > 0 and lines[at - 1].startswith("    ")) and (inside or line):
+            found.append("```text" if inside else "```")
+        found.append(line[4:] if inside else line)
+    return "\n".join([*found, "```"] if lines and lines[-1].startswith("    ") else found)
 
 
 def first(text: str | None) -> str:

@@ -12,9 +12,11 @@ PAGE = ROOT / "docs" / "reference" / "security-checks.md"
 HEAD = """\
 # What the security audit looks for
 
-    garra security audit            judge configuration, files, channels, tools and plugins
-    garra security audit --deep     also ask the running gateway and read the code of plugins and skills
-    garra security audit --fix      close open groups, folders and files; nothing else is changed
+```sh
+garra security audit            # judge configuration, files, channels, tools and plugins
+garra security audit --deep     # also ask the running gateway and read the code of plugins and skills
+garra security audit --fix      # close open groups, folders and files; nothing else is changed
+```
 
 How to read it, and what `--fix` does and never does: [security](../concepts/security.md). This page is made from the
 catalog of the checks. A severity like `warn/critical` is the first on this machine alone, the second where the gateway
