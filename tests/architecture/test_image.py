@@ -1,5 +1,5 @@
-"""The Dockerfile as a text, for no container engine is needed to see these: what it copies exists, who it runs as, where
-the state is, how it is asked whether it is well.
+"""The Dockerfile as a text, without a container engine: what it copies exists, who it runs as, where the state is, how
+it is asked whether it is well.
 """
 
 from __future__ import annotations

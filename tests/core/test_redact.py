@@ -55,3 +55,8 @@ def test_a_tree_is_masked_by_key_and_by_place() -> None:
     assert not hidden((0,), lambda _: False)
     assert is_reference(" ${A_B} ")
     assert not is_reference("x${A}")
+
+
+def test_patterns_of_the_owner_are_blotted_out_too() -> None:
+    clean = cleaner((), [r"order-\d+", "/Ticket [A-Z]+/", "(", ".*", "/a.b/s"])
+    assert clean("ORDER-17 Ticket ABC ticket abc a\nb") == "*** *** ticket abc ***"

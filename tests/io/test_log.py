@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from garra.io import log
-from garra.io.log import Bounds, setup, tail
+from garra.io.log import Bounds, Sinks, setup, tail
 
 
 @dataclass(frozen=True)
@@ -124,3 +126,67 @@ def test_tail_of_a_huge_file_begins_at_a_whole_line(places: Places) -> None:
     assert found.cut
     assert found.lines[-1] == "000199999"
     assert all(len(line) == 9 for line in found.lines)
+
+
+async def test_lines_say_what_they_are_about(places: Places) -> None:
+    written = await asyncio.to_thread(setup, places)
+
+    async def run(number: int) -> None:
+        log.about(run_id=f"run-{number}", agent_id="main")
+        await asyncio.sleep(0)
+        logging.getLogger("x").info("number %d", number)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(3):
+            group.create_task(run(number))
+    logging.getLogger("x").info("of nobody")
+    await asyncio.to_thread(written.close)
+    found = await asyncio.to_thread(entries, places)
+    assert {entry["message"]: entry.get("run_id") for entry in found} == {
+        "number 0": "run-0", "number 1": "run-1", "number 2": "run-2", "of nobody": None,
+    }  # fmt: skip
+
+
+def test_file_and_console_have_levels_of_their_own(places: Places, capsys: pytest.CaptureFixture[str]) -> None:
+    written = setup(places, stderr=True, sinks=Sinks("error", console_level="debug", style="json"))
+    told: list[str] = []
+    written.tellers.append(lambda entry: told.append(entry["message"]))
+    logging.getLogger("x").debug("small")
+    logging.getLogger("x").error("large")
+    written.configure(Sinks("info", console_level="silent", style="json", patterns=("order-[0-9]+",)))
+    logging.getLogger("x").info("order-17 came")
+    written.close()
+    assert [entry["message"] for entry in entries(places)] == ["large", "*** came"]
+    assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["small", "large"]
+    assert told == ["large", "*** came"]
+
+
+def test_a_file_of_its_own_is_set_aside_when_it_is_full(places: Places, tmp_path: Path) -> None:
+    own = tmp_path / "mine.log"
+    written = setup(places, sinks=Sinks(file=own, bounds=Bounds(file_bytes=400)))
+    for number in range(40):
+        logging.getLogger("x").info("number %d", number)
+        settled(own, number)
+    written.close()
+    found = sorted(path.name for path in tmp_path.glob("mine*"))
+    assert found == ["mine.1.log", "mine.2.log", "mine.3.log", "mine.4.log", "mine.5.log", "mine.log"]
+    assert all(path.stat().st_size <= 400 for path in tmp_path.glob("mine*"))
+    assert json.loads(tail(places, file=own).lines[-1])["message"] == "number 39"
+    assert not places.logs.exists()
+
+
+def settled(file: Path, number: int) -> None:
+    """Lines of one batch go together: wait until this one is there."""
+    pause = threading.Event()
+    for _ in range(1_000):
+        if file.exists() and f'number {number}"' in file.read_text():
+            return
+        pause.wait(0.005)
+    raise AssertionError(number)
+
+
+def test_where_a_file_of_its_own_cannot_be_the_usual_one_is_written(places: Places, tmp_path: Path) -> None:
+    written = setup(places, sinks=Sinks(file=tmp_path / "no" / "such" / "folder.log"))
+    logging.getLogger("x").info("kept")
+    written.close()
+    assert [entry["message"] for entry in entries(places)] == ["kept"]

@@ -94,7 +94,7 @@ class Log(logging.Handler):
         self._more: tuple[str, ...] = ()
         self._clean: Callable[[str], str] = cleaner(())
         self.tellers: list[Callable[[dict[str, Any]], None]] = []
-        self._lines: queue.SimpleQueue[tuple[int, str] | None] = queue.SimpleQueue()
+        self._lines: queue.SimpleQueue[tuple[bool, bool, str] | None] = queue.SimpleQueue()
         self.configure(sinks)
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
         self._thread.start()
@@ -133,8 +133,9 @@ class Log(logging.Handler):
             if record.exc_info:
                 fault = logging.Formatter().formatException(record.exc_info)
                 entry["error"] = self._clean(fault)[-LARGEST_LINE:]
-            self._lines.put((record.levelno, json.dumps(entry, ensure_ascii=False)))
-            if self.tellers and record.levelno >= self._file_level:
+            kept, shown = record.levelno >= self._file_level, record.levelno >= self._console_level
+            self._lines.put((kept, shown, json.dumps(entry, ensure_ascii=False)))
+            if self.tellers and kept:
                 entry["at_ns"] = int(record.created * 1_000_000_000)
                 for tell in self.tellers:
                     tell(entry)
@@ -156,8 +157,8 @@ class Log(logging.Handler):
                 batch.append(self._lines.get())
             done = None in batch
             lines = [line for line in batch if line is not None]
-            self._show([line for level, line in lines if level >= self._console_level])
-            self._write([line for level, line in lines if level >= self._file_level])
+            self._show([line for _, shown, line in lines if shown])
+            self._write([line for kept, _, line in lines if kept])
 
     def _show(self, lines: list[str]) -> None:
         if self._stderr and lines:
