@@ -61,6 +61,8 @@ def test_configurations_fit(block: Block, tmp_path: Path) -> None:
     state.mkdir(mode=0o700)
     code = block.code if block.code.lstrip(" /").startswith("{") or block.code.startswith("//") else f"{{{block.code}\n}}"
     (state / "garra.json").write_text(code)
+    for name in re.findall(r'"\./([\w-]+\.json5)"', block.code):
+        (state / name).write_text("{}")
     names = {name: "x" for name in re.findall(r"\$\{(\w+)\}", block.code)}
     env = Environment({"HOME": str(tmp_path), **names})
     found = load(resolve(env), env)
