@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import resources, util
 from pathlib import Path
 
@@ -17,6 +18,9 @@ APART: Mapping[str, Manifest] = {
     "keyring": Manifest("keyring", "plugin", name="The system's keyring", extra="keyring", imports=("keyring",)),
     "migrate": Manifest(
         "migrate", "plugin", name="Taking over from others", extra="migrate", imports=("zstandard", "yaml")
+    ),
+    "otel": Manifest(
+        "otel", "plugin", name="OpenTelemetry", extra="otel", imports=("opentelemetry.exporter.otlp.proto.http",)
     ),
 }
 """Extras of Garra itself, which no plugin brings."""
@@ -37,7 +41,13 @@ def _absent(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
         return ()
     importlib.invalidate_caches()
-    return tuple(name for name in names if util.find_spec(name) is None)
+    return tuple(name for name in names if not _there(name))
+
+
+def _there(name: str) -> bool:
+    with suppress(ModuleNotFoundError):  # of a name with dots: what it stands below
+        return util.find_spec(name) is not None
+    return False
 
 
 def lock(plugin: Plugin) -> Path | None:
