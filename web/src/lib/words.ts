@@ -33,6 +33,11 @@ export function t(word: Word, values: Record<string, string | number> = {}): str
   return filled(words[word], values);
 }
 
+/** The words for what the gateway names, or that name where there are none: it may know more than this page. */
+export function named(word: string, otherwise: string): string {
+  return (words as Record<string, string>)[word] ?? otherwise;
+}
+
 export function filled(text: string, values: Record<string, string | number>): string {
   return text.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }

@@ -17,6 +17,12 @@ export function sheet<T>(title: string, body: (close: (value?: T) => void) => Te
       dialog.remove();
       resolve(answer);
     });
+    // A field of a search would take the key to empty itself.
+    dialog.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.isComposing) return;
+      event.preventDefault();
+      dialog.close();
+    });
     document.body.append(dialog);
     dialog.showModal();
     // What an element within renders comes a moment later, with the field that is to be written in.

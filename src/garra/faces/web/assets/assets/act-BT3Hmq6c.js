@@ -1,1 +1,0 @@
-import{d as e,i as t,l as n}from"./index-DpHLZfxv.js";import{n as r}from"./say-C3JlHoJV.js";async function i(i,a,o=``){try{let e=await n.call(i,a);return o&&r(o),e}catch(n){if(!(n instanceof e))throw n;return r(n.code===`OFFLINE`||n.code===`TIMEOUT`?t(`state.unreached`):n.message),null}}export{i as t};
