@@ -80,7 +80,7 @@ METHODS: Final[Mapping[str, str]] = {
 HIDDEN: Final = frozenset({
     "chat.inject", "config.confirm", "connect", "memory.dream", "memory.dreams", "memory.dreams.decide",
     "memory.dreams.explain", "memory.index", "sessions.context", "sessions.get", "sessions.resolve", "sessions.steer",
-    "sessions.usage", "tools.explain", "tools.policy", "users.prefs.get", "users.prefs.set",
+    "sessions.usage", "users.prefs.get", "users.prefs.set",
 })  # fmt: skip
 """Methods that are answered, though a greeting does not name them."""
 

@@ -57,6 +57,6 @@ def paired(host: Host) -> Paired:
 
 
 METHODS: tuple[Method, ...] = (
-    Method("tools.policy", READ, ToolsPolicy, policy, advertised=False),
-    Method("tools.explain", READ, ToolsExplain, explain, advertised=False),
+    Method("tools.policy", READ, ToolsPolicy, policy),
+    Method("tools.explain", READ, ToolsExplain, explain),
 )
