@@ -6,7 +6,7 @@
 # make bench  the figures of the README, on this machine
 # make fuzz   LINES=100000 SEED=1: random shell lines, those that are let through held against bash
 # make web    the checks of the web page's sources, where Node is there
-# make docs   the rules that the code and its documents are held to
+# make docs   the documentation as a site in build/docs; links and made pages are checked
 # make new    KIND=tool NAME=weather: the beginning of a plugin (KIND is tool or provider)
 # make clean  remove the environment and what was built
 # make help   these lines
@@ -41,8 +41,8 @@ help:
 	@sed -n 's/^# make/make/p' Makefile
 
 check: $(VENV)/dev.stamp
-	@$(BIN)/ruff format --check -q src tests bench
-	@$(BIN)/ruff check -q src tests bench
+	@$(BIN)/ruff format --check -q src tests bench docs
+	@$(BIN)/ruff check -q src tests bench docs
 	@$(BIN)/lint-imports
 	@$(BIN)/mypy --no-error-summary
 	@$(MAKE) -s web
@@ -73,7 +73,8 @@ fuzz: $(VENV)/dev.stamp
 	@$(BIN)/python -m tests.fuzz.against_bash --lines $(LINES) --seed $(SEED)
 
 docs: $(VENV)/dev.stamp
-	@$(BIN)/python -m pytest -q tests/architecture
+	@$(BIN)/python -m pytest -q tests/docs/test_reference.py tests/docs/test_site.py
+	@$(BIN)/python -m docs.make.site
 
 new-words:
 	@test -n "$(KIND)" && test -n "$(NAME)" || { echo "Say which: make new KIND=tool NAME=weather (KIND is tool or provider)" >&2; exit 2; }

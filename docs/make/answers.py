@@ -131,4 +131,8 @@ class _Value:
         where = node.func
         if isinstance(where, ast.Name):
             return True
-        return isinstance(where, ast.Attribute) and isinstance(where.value, ast.Name) and where.value.id in ("self", "asyncio")
+        return (
+            isinstance(where, ast.Attribute)
+            and isinstance(where.value, ast.Name)
+            and where.value.id in ("self", "asyncio")
+        )

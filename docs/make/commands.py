@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any
 
 from docs.make.page import cell, join, table
+
 from garra.faces.cli import models
 from garra.faces.cli.table import COMMANDS, GLOBAL, Command
-
 
 HANDED_ON = frozenset({"daemon", "gateway", "models"})
 """Commands that have no options of their own: those below them do."""
@@ -91,7 +91,9 @@ def options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
 
 
 def _written(action: argparse.Action) -> str:
-    value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest.upper())
+    value = action.metavar or (
+        "{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest.upper()
+    )
     if not action.option_strings:
         name = str(action.metavar or action.dest)
         return {"?": f"[{name}]", "*": f"[{name} …]", "+": f"{name} …"}.get(str(action.nargs), name)
@@ -107,14 +109,22 @@ def commands() -> str:
         "Every command, argument and option. This page is made from the commands' own parsers; `garra COMMAND --help` says"
         " the same. Without a command `garra` opens the chat in the terminal, or answers what comes on standard input.",
         "## Before the command",
-        table(("option", "meaning"), ((f"`{name}`", said) for name, said in re.findall(r"^  (--\S+(?: [A-Z]+)?) {2,}(\S.*)$", GLOBAL, re.MULTILINE))),
+        table(
+            ("option", "meaning"),
+            (
+                (f"`{name}`", said)
+                for name, said in re.findall(r"^  (--\S+(?: [A-Z]+)?) {2,}(\S.*)$", GLOBAL, re.MULTILINE)
+            ),
+        ),
         *(_command(row) for row in COMMANDS),
     )
 
 
 def _command(row: Command) -> str:
     known = parsers()
-    own = [name for name in known if name == row.name or (name.startswith(f"{row.name} ") and not _listed(name, row.name))]
+    own = [
+        name for name in known if name == row.name or (name.startswith(f"{row.name} ") and not _listed(name, row.name))
+    ]
     body = [_one(name, known[name]) for name in own]
     also = f" Also called `garra {'`, `garra '.join(row.aliases)}`." if row.aliases else ""
     return join(f"## {row.name}", f"{row.summary[:1].upper()}{row.summary[1:]}.{also}", *body)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from docs.make import answers
 from docs.make.page import DOCS, cell, first, join, table
+
 from garra.core import errors as tree
 from garra.core.errors import FailureKind, GarraError
 from garra.gateway.broadcast import EMITTED, EVENTS
@@ -27,7 +28,14 @@ MODULES = {
     "users": "People", "waiting": "Suggestions",
 }  # fmt: skip
 """The headings, by the first word of the module that has the methods."""
-JOINED = {"examine": "status", "agent": "agents", "context": "sessions", "dreams": "memory", "pairing": "channels", "presence": "status"}
+JOINED = {
+    "examine": "status",
+    "agent": "agents",
+    "context": "sessions",
+    "dreams": "memory",
+    "pairing": "channels",
+    "presence": "status",
+}
 
 
 @cache
@@ -59,7 +67,9 @@ def _bare(row: Method) -> Any:
 
 def classes() -> dict[str, type[GarraError]]:
     """The errors that are raised on purpose, by name."""
-    return {name: found for name, found in vars(tree).items() if isinstance(found, type) and issubclass(found, GarraError)}
+    return {
+        name: found for name, found in vars(tree).items() if isinstance(found, type) and issubclass(found, GarraError)
+    }
 
 
 def raised(row: Method) -> str:
@@ -132,7 +142,11 @@ def kind(shape: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
     """A JSON Schema as a few words."""
     if "$ref" in shape:
         found = defs[str(shape["$ref"]).rsplit("/", 1)[-1]]
-        return "object: " + ", ".join(f"`{key}`" for key in found.get("properties", ())) if found.get("properties") else "object"
+        return (
+            "object: " + ", ".join(f"`{key}`" for key in found.get("properties", ()))
+            if found.get("properties")
+            else "object"
+        )
     if branches := shape.get("anyOf"):
         return " or ".join(kind(each, defs) for each in branches if each != {"type": "null"})
     if "enum" in shape:

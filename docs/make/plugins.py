@@ -8,6 +8,7 @@ import types
 from collections.abc import Iterator
 
 from docs.make.page import docstring, join, table
+
 from garra.sdk import channel, command, context, manifest, model, plugin, ports, sandbox, tool
 
 CONTRACTS: dict[types.ModuleType, str] = {
@@ -27,11 +28,17 @@ KEYS = {
     "name": ("text", "What people call it."),
     "description": ("text", "A line about it."),
     "version": ("text", "Its version."),
-    "module": ("`module:Name`", "The one thing it brings, for the kinds that bring one; `provides` is its name, else the id."),
+    "module": (
+        "`module:Name`",
+        "The one thing it brings, for the kinds that bring one; `provides` is its name, else the id.",
+    ),
     "provides": ("text", "The name of what `module` brings."),
     "tool": ("tables", "`[[tool]]`: what it brings, where that is several; each with `name` and `module`."),
     "part": ("tables", "`[[part]]`: the same for other kinds."),
-    "command": ("tables", "`[[command]]`: commands for the command line; each with `name`, `summary`, `module`, `help`."),
+    "command": (
+        "tables",
+        "`[[command]]`: commands for the command line; each with `name`, `summary`, `module`, `help`.",
+    ),
     "needs": ("list", "Ports that each part is handed, shown to the owner at install."),
     "settings": ("JSON Schema", "The keys of its configuration; what does not fit is refused before its code runs."),
     "order": ("number", "Where its parts stand among those of others; 100."),
@@ -102,7 +109,9 @@ def _methods(found: type) -> Iterator[str]:
 
 
 def _signature(name: str, each: types.FunctionType) -> str:
-    given = ", ".join(str(one).replace("'", "") for one in inspect.signature(each).parameters.values() if one.name != "self")
+    given = ", ".join(
+        str(one).replace("'", "") for one in inspect.signature(each).parameters.values() if one.name != "self"
+    )
     answer = str(inspect.get_annotations(each).get("return", "None"))
     word = "async def" if inspect.iscoroutinefunction(each) else "def"
     return f"{word} {name}({given}) -> {answer}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from docs.make.methods import kind
 from docs.make.page import ROOT, first, join, table
+
 from garra.config import schema
 from garra.config.sections import Config
 from garra.config.sections.thorough import model
@@ -100,7 +101,9 @@ def settings() -> str:
 
 
 def _table(rows: list[Row]) -> str:
-    return table(("key", "type", "default", "meaning"), ((f"`{path}`", what, given, said) for path, what, given, said in rows))
+    return table(
+        ("key", "type", "default", "meaning"), ((f"`{path}`", what, given, said) for path, what, given, said in rows)
+    )
 
 
 def channels() -> Iterator[str]:
@@ -109,7 +112,8 @@ def channels() -> Iterator[str]:
         body = tomllib.loads(path.read_text())
         keys = body.get("settings", {}).get("properties", {})
         rows: list[Row] = [
-            (f"channels.{body['id']}.{key}", kind(each, {}), default(each), meaning(key, each)) for key, each in keys.items()
+            (f"channels.{body['id']}.{key}", kind(each, {}), default(each), meaning(key, each))
+            for key, each in keys.items()
         ]
         yield join(f"### {body['name']}", _table(rows))
 

@@ -21,13 +21,12 @@ from string import Template
 from typing import Any
 from urllib.parse import unquote
 
+from docs.make.page import DOCS, ROOT
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pygments import highlight
 from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
-
-from docs.make.page import DOCS, ROOT
 
 OUT = ROOT / "build" / "docs"
 HERE = Path(__file__).parent
@@ -75,7 +74,13 @@ def coloured(code: str, lang: str, _attributes: str) -> str:
     return highlight(code, get_lexer_by_name(name), HtmlFormatter(nowrap=True)) if name else ""
 
 
-FOLDERS = {"concepts": "Concepts", "howto": "How to", "channels": "Channels", "tools": "Tools", "reference": "Reference"}
+FOLDERS = {
+    "concepts": "Concepts",
+    "howto": "How to",
+    "channels": "Channels",
+    "tools": "Tools",
+    "reference": "Reference",
+}
 
 
 @cache

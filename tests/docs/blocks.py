@@ -15,6 +15,7 @@ from functools import cache
 from docs.make import site
 from docs.make.commands import options, parsers
 from docs.make.page import DOCS, ROOT
+
 from garra.faces.cli.table import COMMANDS
 
 LANGUAGES = frozenset({"sh", "console", "json5", "json", "toml", "python", "text"})
@@ -68,13 +69,17 @@ def of(path: str) -> Iterator[Block]:
 def words() -> dict[str, frozenset[str]]:
     """By command: the options it takes."""
     own = {
-        name: frozenset(word for written, _ in options(parser) for word in re.findall(r"--?[\w-]+", written)) if parser else None
+        name: frozenset(word for written, _ in options(parser) for word in re.findall(r"--?[\w-]+", written))
+        if parser
+        else None
         for name, parser in parsers().items()
     }
     aliases = {alias: row.name for row in COMMANDS for alias in row.aliases}
     found = {name: known if known is not None else frozenset[str]() for name, known in own.items()}
     for alias, name in aliases.items():
-        found |= {alias + each[len(name) :]: known for each, known in found.items() if f"{each} ".startswith(f"{name} ")}
+        found |= {
+            alias + each[len(name) :]: known for each, known in found.items() if f"{each} ".startswith(f"{name} ")
+        }
     return found
 
 
@@ -91,7 +96,9 @@ def faults(text: str, brought: frozenset[str] = frozenset()) -> Iterator[str]:
             if first and first not in brought and first not in ("alone",):
                 yield f"no such command: {whole}"
             continue
-        below = {word for name, known in words().items() if name == found or name.startswith(f"{found} ") for word in known}
+        below = {
+            word for name, known in words().items() if name == found or name.startswith(f"{found} ") for word in known
+        }
         for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", f"{said} {rest}".split("  #")[0]):
             if option not in below | GLOBAL:
                 yield f"garra {found} has no {option}: {whole}"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from docs.make.page import ROOT
+
 from garra.config.load import load
 from garra.config.paths import resolve
 from garra.io.env import Environment
@@ -42,7 +42,9 @@ def test_few_are_not_run_and_say_why() -> None:
 @pytest.mark.parametrize("path", documents())
 def test_commands_and_options_exist(path: str) -> None:
     text = (ROOT / path).read_text()
-    code = re.findall(r"^ *```\w+\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE) + re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+    code = re.findall(r"^ *```\w+\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE) + re.findall(
+        r"(?<!`)`([^`\n]+)`(?!`)", text
+    )
     wrong = [fault for each in code for fault in faults(each, BROUGHT)]
     assert not wrong, "\n".join(wrong)
 
@@ -59,11 +61,13 @@ def test_make_knows_what_is_made(path: str) -> None:
 def test_configurations_fit(block: Block, tmp_path: Path) -> None:
     state = tmp_path / ".garra"
     state.mkdir(mode=0o700)
-    code = block.code if block.code.lstrip(" /").startswith("{") or block.code.startswith("//") else f"{{{block.code}\n}}"
+    code = (
+        block.code if block.code.lstrip(" /").startswith("{") or block.code.startswith("//") else f"{{{block.code}\n}}"
+    )
     (state / "garra.json").write_text(code)
     for name in re.findall(r'"\./([\w-]+\.json5)"', block.code):
         (state / name).write_text("{}")
-    names = {name: "x" for name in re.findall(r"\$\{(\w+)\}", block.code)}
+    names = dict.fromkeys(re.findall(r"\$\{(\w+)\}", block.code), "x")
     env = Environment({"HOME": str(tmp_path), **names})
     found = load(resolve(env), env)
     told = [f"{each.path}: {each.message}" for each in (*found.issues, *found.warnings)]
@@ -92,6 +96,11 @@ async def test_python_runs(path: str, tmp_path: Path) -> None:
     code = "\n\n".join(block.code for block in own if not block.reason)
     (tmp_path / "page.py").write_text(code)
     ran = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-W", "error", "page.py"], cwd=tmp_path, capture_output=True, text=True, timeout=30
+        subprocess.run,
+        [sys.executable, "-W", "error", "page.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=30,
     )
     assert ran.returncode == 0, ran.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from docs.make import reference
 from docs.make.page import DOCS
 
@@ -16,4 +15,6 @@ def test_made_pages_are_as_the_code_is(name: str) -> None:
 
 def test_nothing_is_without_a_line() -> None:
     """A method, an event, an error code, a setting, an option, a key of the manifest."""
-    assert not reference.mute(), "say what it is: docs/make/words/methods.toml, the option's help, the channel's manifest"
+    assert not reference.mute(), (
+        "say what it is: docs/make/words/methods.toml, the option's help, the channel's manifest"
+    )

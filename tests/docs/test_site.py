@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from docs.make import site
 
 
@@ -44,6 +43,8 @@ def test_a_link_to_nowhere_is_named(tmp_path: Path) -> None:
     assert "docs/nowhere.md#here does not exist" in "\n".join(site.faults({"README.md": page}))
 
 
-@pytest.mark.parametrize(("text", "anchor"), [("Beginning anew", "beginning-anew"), ("`tools.exec.mode`", "toolsexecmode")])
+@pytest.mark.parametrize(
+    ("text", "anchor"), [("Beginning anew", "beginning-anew"), ("`tools.exec.mode`", "toolsexecmode")]
+)
 def test_anchors_are_githubs(text: str, anchor: str) -> None:
     assert site.slug(text.strip("`")) == anchor
