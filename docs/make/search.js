@@ -35,7 +35,8 @@
       if (!each.l.includes(word)) return 0;
       sum += 1 + (each.h.toLowerCase().includes(word) ? 6 : 0) + (each.p.toLowerCase().includes(word) ? 3 : 0);
     }
-    return sum - (each.u.startsWith("CHANGELOG") || each.u.includes("requirements") ? 1.5 : 0);
+    if (/\/(concepts|howto)\//.test(each.u)) sum += 4;
+    return each.u.startsWith("CHANGELOG") || each.u.includes("requirements") ? sum / 4 : sum;
   };
   const show = async () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);

@@ -33,6 +33,8 @@ HERE = Path(__file__).parent
 LEXERS = {"sh": "bash", "console": "console", "json5": "javascript", "json": "json", "toml": "toml", "python": "python",
           "html": "html", "css": "css"}  # fmt: skip
 HOME = "README.md"
+SHORT = {HOME: "Garra", "README.zh.md": "Garra 中文", "bench/RESULTS.md": "Measurements", "AGENTS.md": "Working on the code"}
+"""What the menu calls pages whose titles say too little beside others."""
 
 
 class Broken(Exception):
@@ -216,7 +218,7 @@ def menu(page: Page, known: Mapping[str, Page]) -> str:
 
 
 def _short(page: Page) -> str:
-    return "Garra" if page.path == HOME else page.title
+    return SHORT.get(page.path, page.title)
 
 
 def contents(page: Page) -> str:
