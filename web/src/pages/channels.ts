@@ -74,7 +74,7 @@ class Channels extends Page {
       row.dmPolicy ? named(`channels.policy.${row.dmPolicy}`, String(row.dmPolicy)) : ""].filter(Boolean);
     return html`<article class="card ${bad ? "bad" : ""}"><div>${dot(DOTS[state] ?? "off")} <b>${title}</b> <span class="tag ${bad ? "bad" : state === "connected" ? "ok" : ""}">${named(`channels.is.${state}`, state)}</span></div>
       <div class="small quiet">${facts.join(" · ")}</div>
-      ${row.lastError && state !== "connected" ? html`<p class="small">${row.lastError}${row.nextStartAt ? ` ${t("channels.again", { time: clock(Number(row.nextStartAt)) })}` : ""}</p>` : nothing}
+      ${row.lastError && state !== "connected" ? html`<p class="small">${String(row.lastError).replace(/[.\s]*$/, ".")}${row.nextStartAt ? ` ${t("channels.again", { time: clock(Number(row.nextStartAt)) })}` : ""}</p>` : nothing}
       ${row.note ? html`<p class="small">${row.note}</p>` : nothing}
       <div class="go">${row.running ? html`<button class="btn" aria-label=${t("channels.stop.of", { name: title })} @click=${() => void this.act("stop", channel, row, title)}>${t("do.stop")}</button>`
         : html`<button class="btn" aria-label=${t("channels.start.of", { name: title })} @click=${() => void this.act("start", channel, row, title)}>${t("channels.start")}</button>`}</div></article>`;

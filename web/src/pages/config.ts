@@ -66,6 +66,11 @@ function leaves(schema: Dict, path: string, hints: Record<string, Dict>, depth =
   return found;
 }
 
+/** Words with what stands between backticks as code. */
+function worded(text: string): TemplateResult[] {
+  return text.split("`").map((part, place) => (place % 2 ? html`<code>${part}</code>` : html`${part}`));
+}
+
 /** How a value is asked for; `text` where only the text of the file can say it. */
 function control(schema: Dict): "choice" | "switch" | "number" | "words" | "list" | "text" {
   if (schema.enum) return "choice";
@@ -108,7 +113,7 @@ class Config extends Page {
     return html`${issues.length ? notice(t("config.invalid"), html`${t("config.invalid.words")}<ul>${issues.map((each) => html`<li><code>${each.path}</code> ${each.message}</li>`)}</ul>`, { kind: "bad" }) : nothing}
       ${(got.file.warnings as Dict[]).map((each) => notice(t("config.warning"), html`<code>${each.path ?? ""}</code> ${each.message ?? each}`, { kind: "warn" }))}
       <div class="two"><nav class="parts" aria-label=${t("config.sections")}>${sections.map(([key]) => html`<a href=${`config/${key}`} aria-current=${!this.search && key === this.section ? "page" : nothing}>${key}</a>`)}</nav>
-        <div>${this.search ? nothing : html`<p class="quiet">${(got.schema.properties as Record<string, Dict>)[this.section]?.description ?? nothing}</p>`}
+        <div>${this.search ? nothing : html`<p class="quiet">${(got.schema.properties as Record<string, Dict>)[this.section]?.description ? worded(String((got.schema.properties as Record<string, Dict>)[this.section]!.description)) : nothing}</p>`}
           ${shown.length ? shown.slice(0, MOST).map((each) => this.leaf(each, got.file)) : empty(t("find.none"), t("find.none.words"))}
           ${shown.length > MOST ? html`<p class="small quiet">${t("config.more", { n: shown.length - MOST })}</p>` : nothing}
           <p class="small quiet">${t("config.rest")}</p></div></div>`;
@@ -120,7 +125,7 @@ class Config extends Page {
     const value = this.wanted.has(each.path) ? this.wanted.get(each.path) : stored;
     const mark = this.wanted.has(each.path) ? html` <span class="tag warn">${t("config.mark")}</span>` : nothing;
     return html`<div class="field"><label for=${id}><code>${each.path}</code>${mark}</label>${this.input(id, each, value ?? null)}
-      ${each.schema.description ? html`<small>${each.schema.description}</small>` : nothing}
+      ${each.schema.description ? html`<small>${worded(String(each.schema.description))}</small>` : nothing}
       ${stored !== undefined ? html`<button class="btn q clear" aria-label=${t("config.unset.of", { path: each.path })} @click=${() => this.want(each.path, null, stored)}>${t("config.unset")}</button>` : nothing}</div>`;
   }
 

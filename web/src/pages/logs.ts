@@ -95,7 +95,7 @@ class Logs extends Page {
         ${LEVELS.map((each) => html`<option value=${each} ?selected=${each === this.least}>${named(`logs.is.${each}`, each)}</option>`)}</select>
       <label class="unseen" for="seek">${t("logs.search")}</label><input class="input" id="seek" type="search" placeholder=${t("do.search")} @input=${(event: Event) => { this.search = (event.target as HTMLInputElement).value.trim().toLowerCase(); this.change(); }}>
       <button class="btn" aria-pressed=${this.paused ? "true" : "false"} @click=${() => { this.paused = !this.paused; this.change(); void this.more(); }}>${t(this.paused ? "logs.on" : "logs.pause")}</button>
-      <button class="btn q" @click=${() => void navigator.clipboard.writeText(found.map((each) => each.raw).join("\n")).then(() => toast(t("do.copied")))}>${t("do.copy")}</button>`;
+      <button class="btn q copy" @click=${() => void navigator.clipboard.writeText(found.map((each) => each.raw).join("\n")).then(() => toast(t("do.copied")))}>${t("do.copy")}</button>`;
     return html`${this.head(t("page.logs"), nothing, actions)}${this.fault ? html`<div class="page">${failed(this.fault, () => void this.more())}</div>` : nothing}
       ${this.began ? found.length ? html`<div class="log" tabindex="0" role="log" aria-live="off" aria-label=${t("page.logs")}>${found.slice(-SHOWN).map((each) => html`<div class="line ${each.level}"><span class="at">${each.at}</span><span class="lv">${each.level}</span><span class="wh">${each.where}</span><span class="tx">${each.text}</span></div>`)}</div>`
         : html`<div class="page">${empty(t("logs.none"), t("logs.none.words"))}</div>` : html`<div class="page">${this.fault ? nothing : skeleton(8)}</div>`}`;

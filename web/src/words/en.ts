@@ -568,6 +568,7 @@ export const en = {
   "trace.step.queued": "queued",
   "trace.step.context": "reads its files",
   "trace.step.compaction": "sums up",
+  "trace.step.approval": "waits for your yes",
   "trace.step.sent": "sent",
   "trace.step.confirmed": "confirmed",
 } as const satisfies Record<string, string>;

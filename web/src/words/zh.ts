@@ -570,6 +570,7 @@ export const zh: Words = {
   "trace.step.queued": "排队",
   "trace.step.context": "读取文件",
   "trace.step.compaction": "总结",
+  "trace.step.approval": "等你同意",
   "trace.step.sent": "发出",
   "trace.step.confirmed": "确认",
 };
