@@ -21,6 +21,8 @@ export function sheet<T>(title: string, body: (close: (value?: T) => void) => Te
     dialog.addEventListener("keydown", (event) => {
       if (event.key !== "Escape" || event.isComposing) return;
       event.preventDefault();
+      // The next key may come before the browser has taken the keys from a field that is not shown any more.
+      (document.activeElement as HTMLElement | null)?.blur();
       dialog.close();
     });
     document.body.append(dialog);
