@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from garra.testing.model_server import Fail, Say, Use
+from tests.e2e.outside import until
 from tests.e2e.resident import KEY, Resident, resident, strict_model
+from tests.e2e.test_chats import FRIEND, running
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(60)]
 
@@ -68,4 +70,30 @@ async def drawn(house: Resident, run_id: str) -> None:
     code, _, err = await house.run("trace", "nobody")
     assert code == 1
     assert "nobody" in err
-    await asyncio.sleep(0)
+
+
+async def test_a_chat_s_turn_from_its_arrival_to_the_platform_s_word(tmp_path: Path) -> None:
+    async with running(tmp_path) as (program, model, telegram):
+        model.then(Say("It is Paris."))
+        telegram.say(FRIEND, "capital of France?")
+        await until(lambda: bool(telegram.shown(FRIEND)))
+        async with program.client() as client:
+            message = await message_of(client)
+            async with asyncio.timeout(30):
+                while not (sends := [each for each in await spans(client, message) if confirmed(each)]):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            found = await spans(client, message)
+        names = [each["name"] for each in found]
+        order = ["turn", "received", "admitted", "routed", "queued", "context", "fake/fake", "send"]
+        assert [name for name in names if name in order] == order
+        assert sends[-1]["attributes"]["channel"] == "telegram"
+        assert sends[-1]["endMs"] <= found[0]["endMs"]
+
+
+def confirmed(span: dict[str, Any]) -> bool:
+    return span["kind"] == "send" and bool(span["attributes"].get("confirmed"))
+
+
+async def spans(client: Any, message: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await client.call("trace.get", {"messageId": message}))["spans"]
+    return found

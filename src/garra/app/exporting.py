@@ -47,12 +47,12 @@ class Exporting:
             self._log.tellers.append(self._said)
         self._task: Task = house.spawn(self._run(), "OpenTelemetry")
 
-    def close(self) -> None:
+    def close(self, wait_s: float = 0.0) -> None:
         self._house.recorder.tellers.remove(self._turned)
         if self._log is not None:
             self._log.tellers.remove(self._said)
         self._task.cancel()
-        self._collector.close()
+        self._collector.close(wait_s)
 
     def _said(self, entry: dict[str, Any]) -> None:
         self._collector.said(entry, whole=self._whole)

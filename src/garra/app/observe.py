@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 THEIRS: Final = "diagnostics-prometheus"
 """The original's plugin, whose entry switches its metrics on."""
+LEAVE_S: Final = 2.0
+"""How long the last of it may take to be sent when the gateway stops."""
 
 
 def served(config: Config) -> bool:
@@ -55,9 +57,10 @@ class _Watch:
             self._export = importlib.import_module("garra.app.exporting").begun(self._house, self._metering)
 
     def close(self) -> None:
-        for part in (self._export, self._metering):
-            if part is not None:
-                part.close()
+        if self._export is not None:
+            self._export.close(LEAVE_S)
+        if self._metering is not None:
+            self._metering.close()
 
 
 def watch(house: House, host: Host, channels: Channels) -> Callable[[], None]:

@@ -15,11 +15,6 @@ class Aside:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    @property
-    def idle(self) -> bool:
-        """Nothing waits to be begun."""
-        return self._work.empty()
-
     def put(self, work: Callable[[], None]) -> None:
         self._work.put(work)
 

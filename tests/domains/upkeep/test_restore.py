@@ -132,6 +132,8 @@ def test_a_workspace_keeps_every_file_whatever_its_name(paths: Paths, tmp_path: 
     (elsewhere / "deep").mkdir(parents=True)
     (elsewhere / "deep" / "note.md").write_text("far away")
     archive = tmp_path / "b.tar.gz"
+    with pytest.raises(UserError, match="lies in what is packed"):
+        backup.create(paths, elsewhere / "b.tar.gz", Wish(outside=(elsewhere,)))
     made = backup.create(paths, archive, Wish(outside=(elsewhere,)))
     assert made.skipped == []
     restored = restore.restore(paths, archive)

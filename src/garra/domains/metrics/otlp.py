@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import Event
 from typing import Any, Final
 
@@ -26,8 +26,6 @@ MOST: Final = 4_096
 """Of each signal at most so many wait to be sent."""
 AT_ONCE: Final = 512
 TIMEOUT_S: Final = 5.0
-LEAVE_S: Final = 2.0
-"""How long the last batch may take when the gateway stops."""
 SCOPE: Final = "garra"
 LIBRARY: Final = "opentelemetry"
 MISSING: Final = "diagnostics.otel is on, but its packages are not here: install garra[otel]"
@@ -125,10 +123,13 @@ class Collector:
             self._free.clear()
             self._aside.put(self._send)
 
-    def close(self) -> None:
-        """Send what is left, but do not wait long for it."""
+    def close(self, wait_s: float = 0.0) -> None:
+        """Send what is left, and wait so long for it."""
         self._aside.put(self._send)
-        self._aside.close(LEAVE_S)
+        self._aside.put(self._end)
+        self._aside.close(wait_s)
+
+    def _end(self) -> None:
         for way in self._ways.values():
             way.exporter.shutdown()
         self._said.end()
@@ -299,6 +300,3 @@ class _Said(logging.Handler):
         logger = logging.getLogger(LIBRARY)
         logger.removeHandler(self)
         logger.propagate = True
-
-
-Made = Callable[[Settings], Collector]

@@ -73,6 +73,9 @@ def create(paths: Paths, target: Path, wish: Wish) -> Packed:
     inside = paths.state.resolve()
     if target.resolve().is_relative_to(inside) and not target.resolve().is_relative_to(inside / "backups"):
         raise UserError(f"{target} lies in what is packed: choose a place outside {paths.state}")
+    for root in wish.outside:
+        if target.resolve().is_relative_to(root.resolve()):
+            raise UserError(f"{target} lies in what is packed: choose a place outside {root}")
     atomic.folder(target.parent)
     _swept(target.parent)
     packed = Packed(target, [], [], [])
