@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -10,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from docs.make import answers
-from docs.make.page import DOCS, cell, first, join, table
+from docs.make.page import DOCS, ROOT, cell, first, join, table
 
 from garra.core import errors as tree
 from garra.core.errors import FailureKind, GarraError
@@ -119,11 +120,13 @@ def _method(row: Method, document: Mapping[str, Any]) -> str:
     facts += [] if row.advertised else ["Not named in the greeting."]
     shape = document["methods"][row.name]["params"]
     given = table(("parameter", "type", "meaning"), _params(shape, document["$defs"]))
+    about = first(_resolved(shape, document["$defs"]).get("description"))
     error = raised(row)
     return join(
         f"### `{row.name}`",
         does(row),
         " ".join(facts),
+        about if given else "",
         given or ("Parameters: none." if row.params else "Parameters: any object; nothing of it is read."),
         f"Answer: {answer(row)}.",
         f"Errors: {error}." if error else "",
@@ -131,11 +134,33 @@ def _method(row: Method, document: Mapping[str, Any]) -> str:
 
 
 def _params(shape: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    if "$ref" in shape:
-        shape = defs[str(shape["$ref"]).rsplit("/", 1)[-1]]
+    shape = _resolved(shape, defs)
     needed = set(shape.get("required", ()))
+    said = words()["params"]
     for name, below in shape.get("properties", {}).items():
-        yield f"`{name}`" if name in needed else f"`{name}`?", kind(below, defs), str(below.get("description", ""))
+        meaning = below.get("description") or said.get(name) or ("" if _read(name) else TAKEN)
+        yield f"`{name}`" if name in needed else f"`{name}`?", kind(below, defs), meaning
+
+
+TAKEN = "of OpenClaw's clients; taken, and nothing reads it"
+
+
+@cache
+def _source() -> str:
+    """All code that could read a parameter."""
+    return "\n".join(path.read_text() for path in sorted((ROOT / "src" / "garra").rglob("*.py")))
+
+
+@cache
+def _read(name: str) -> bool:
+    """Whether anything reads a parameter of this name, as an attribute or by its name."""
+    own = re.sub(r"(?<!^)([A-Z])", lambda found: f"_{found.group(1).lower()}", name)
+    return bool(re.search(rf"\.{own}\b|[\"']{own}[\"']|[\"']{name}[\"']", _source()))
+
+
+def _resolved(shape: Mapping[str, Any], defs: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = defs[str(shape["$ref"]).rsplit("/", 1)[-1]] if "$ref" in shape else shape
+    return found
 
 
 def kind(shape: Mapping[str, Any], defs: Mapping[str, Any]) -> str:

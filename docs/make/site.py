@@ -33,7 +33,12 @@ HERE = Path(__file__).parent
 LEXERS = {"sh": "bash", "console": "console", "json5": "javascript", "json": "json", "toml": "toml", "python": "python",
           "html": "html", "css": "css"}  # fmt: skip
 HOME = "README.md"
-SHORT = {HOME: "Garra", "README.zh.md": "Garra 中文", "bench/RESULTS.md": "Measurements", "AGENTS.md": "Working on the code"}
+SHORT = {
+    HOME: "Garra",
+    "README.zh.md": "Garra 中文",
+    "bench/RESULTS.md": "Measurements",
+    "AGENTS.md": "Working on the code",
+}
 """What the menu calls pages whose titles say too little beside others."""
 
 
