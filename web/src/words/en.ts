@@ -546,6 +546,8 @@ export const en = {
   "debug.hello": "The greeting",
   "debug.hello.words": "Version {version}, {n} methods",
 
+  "inbox.time": "Where the time went",
+  "chat.time": "{time}: where the time went",
   "trace.meta": "where the time went",
   "trace.all": "All turns",
   "trace.none": "No turn yet",

@@ -548,6 +548,8 @@ export const zh: Words = {
   "debug.hello": "问候",
   "debug.hello.words": "版本 {version}，{n} 个方法",
 
+  "inbox.time": "时间花在哪里",
+  "chat.time": "{time}：时间花在哪里",
   "trace.meta": "时间花在哪里",
   "trace.all": "所有轮次",
   "trace.none": "还没有轮次",

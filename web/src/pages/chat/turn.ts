@@ -5,7 +5,9 @@ import { repeat } from "lit/directives/repeat.js";
 import type { Block, Call, Item, Live, Spent } from "../../lib/chatlog";
 import { count, lasted, money, when } from "../../lib/format";
 import { markdown } from "../../lib/markdown";
+import { gateway } from "../../lib/house";
 import { t } from "../../lib/words";
+import { to } from "../../app/router";
 import "../../ui/code";
 
 const SHORT = 20_000; // characters of a tool's output that a card shows
@@ -29,12 +31,12 @@ export function block(each: Block): unknown {
   return html`<div class="text">${guard([each.text], () => markdown(each.text))}</div>`;
 }
 
-function foot(spent: Spent | null): unknown {
+function foot(spent: Spent | null, runId: string): unknown {
   if (!spent) return nothing;
   const tokens = spent.cached
     ? t("chat.tokens.cached", { n: count(spent.tokens), cached: count(spent.cached) })
     : t("chat.tokens", { n: count(spent.tokens) });
-  return html`<div class="foot num"><span>${spent.model}</span><span>${lasted(spent.ms)}</span><span>${tokens}</span><span>${money(spent.cost)}</span></div>`;
+  return html`<div class="foot num"><span>${spent.model}</span>${runId && gateway.knows("trace.get") ? html`<a href=${to(`/trace/${encodeURIComponent(runId)}`)} aria-label=${t("chat.time", { time: lasted(spent.ms) })}>${lasted(spent.ms)}</a>` : html`<span>${lasted(spent.ms)}</span>`}<span>${tokens}</span><span>${money(spent.cost)}</span></div>`;
 }
 
 function trouble(fault: string): unknown {
@@ -52,7 +54,7 @@ export function turn(item: Item, whole: (id: string) => void): TemplateResult {
       ${item.images.map((source) => html`<img src=${source} alt=${t("chat.picture")}>`)}<div class="said">${item.text}</div>${rest}</article>`;
   }
   return html`<article class="bot" aria-label=${t("chat.answer", { time: when(item.at) })} tabindex="-1">
-    ${repeat(item.blocks, (each) => each.id, block)}${rest}${trouble(item.fault)}${foot(item.spent)}</article>`;
+    ${repeat(item.blocks, (each) => each.id, block)}${rest}${trouble(item.fault)}${foot(item.spent, item.runId)}</article>`;
 }
 
 /** The turn that goes on. Its words are read out when they are whole, not as they come. */

@@ -38,7 +38,8 @@ export function deeds(mail: Mail, done: () => void): TemplateResult {
   return html`${mail.mend ? html`<button class="btn p" @click=${() => after(act("messages.retry", mail.mend))}>${mail.standing === "unsure" ? t("inbox.resend") : t("do.again")}</button>
       <button class="btn" @click=${() => after(act("messages.drop", mail.mend))}>${mail.standing === "unsure" ? t("inbox.there") : t("do.drop")}</button>` : nothing}
     ${mail.standing === "now" && mail.sessionKey ? html`<button class="btn" @click=${() => after(stop(mail))}>${t("do.stop")}</button>` : nothing}
-    ${mail.sessionKey ? html`<a class="btn" href=${to(`/chat/${encodeURIComponent(mail.sessionKey)}`)} @click=${done}>${t("inbox.talk")}</a>` : nothing}`;
+    ${mail.sessionKey ? html`<a class="btn" href=${to(`/chat/${encodeURIComponent(mail.sessionKey)}`)} @click=${done}>${t("inbox.talk")}</a>` : nothing}
+    ${mail.runId && gateway.knows("trace.get") ? html`<a class="btn q" href=${to(`/trace/${encodeURIComponent(mail.runId)}`)} @click=${done}>${t("inbox.time")}</a>` : nothing}`;
 }
 
 export async function open(mail: Mail, done: () => void): Promise<void> {
