@@ -57,7 +57,7 @@ class Settings:
 
 @record
 class _Way:
-    """One signal on its way out. `down`: it was told of that its collector does not take it."""
+    """One signal on its way out. `down`: its collector did not take the last of it."""
 
     exporter: Any
     waiting: deque[Any]
@@ -87,6 +87,7 @@ class Collector:
         self._aside = Aside("otlp")
         self._free = Event()
         self._free.set()
+        self._leaving = False
 
     def _way(self, signal: str) -> _Way:
         module, name = EXPORTERS[signal]
@@ -125,6 +126,7 @@ class Collector:
 
     def close(self, wait_s: float = 0.0) -> None:
         """Send what is left, and wait so long for it."""
+        self._leaving = True
         self._aside.put(self._send)
         self._aside.put(self._end)
         self._aside.close(wait_s)
@@ -148,14 +150,20 @@ class Collector:
         self._said.last = ""
         done = way.exporter.export(batch[0] if signal == "metrics" else batch)
         fine: bool = done.name == "SUCCESS"
-        if not fine and not way.down:
+        before, way.down = self._down, not fine
+        if self._leaving:
+            return fine
+        if self._down and not before:
             where = endpoint(self._settings, signal) or "the collector"
             why = f": {self._said.last}" if self._said.last else ""
-            log.warning("%s are not taken at %s%s; they are tried on, and dropped meanwhile", signal, where, why)
-        elif fine and way.down:
-            log.info("%s are taken again", signal)
-        way.down = not fine
+            log.warning("%s are not taken at %s%s; it is tried on, what is too much is dropped", signal, where, why)
+        elif before and not self._down:
+            log.info("the collector takes everything again")
         return fine
+
+    @property
+    def _down(self) -> bool:
+        return any(way.down for way in self._ways.values())
 
     # ---- as theirs
 
