@@ -17,6 +17,13 @@ from tests.e2e.resident import TOKEN, Resident, resident, strict_model
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("chromium"), pytest.mark.timeout(120)]
 
 FAR = "203.0.113.7"
+CLOSES = """window.WebSocket = class extends WebSocket {
+  constructor(...of) {
+    super(...of);
+    this.addEventListener('close', (end) => (sessionStorage.closes = `${sessionStorage.closes ?? ''} ${end.code}`));
+  }
+}"""
+"""Keeps the codes with which connections were closed."""
 
 
 @asynccontextmanager
@@ -61,6 +68,7 @@ async def test_a_new_browser_from_afar_is_approved_once_and_then_needs_no_token(
         await garra.start()
         try:
             async with reverse_proxy(garra.port) as port, browsing() as tab:
+                await tab.page.add_init_script(CLOSES)
                 await tab.page.goto(f"http://127.0.0.1:{port}/chat")
                 await tab.sees("This gateway wants its secret")
                 await tab.page.fill("#secret", "wrong-token-000000")
@@ -70,12 +78,14 @@ async def test_a_new_browser_from_afar_is_approved_once_and_then_needs_no_token(
                 await tab.page.fill("#secret", TOKEN)
                 await tab.page.click("text=Enter")
                 await tab.sees("Let this browser in")
+                await tab.page.wait_for_function("sessionStorage.closes?.endsWith(' 1008')")
                 command = await tab.text("garra-code pre")
                 assert await tab.unlabelled() == []
                 code, _, err = await garra.run(*command.split()[1:])
                 assert code == 0, err
                 await tab.page.wait_for_selector("chat-composer")
-                assert await tab.page.evaluate("sessionStorage.length") == 0
+                assert await tab.page.evaluate("Object.keys(sessionStorage)") == ["closes"]
+                assert await tab.page.evaluate("localStorage['garra.deviceToken'].length") > 20
                 await tab.page.reload()
                 await tab.page.wait_for_selector("chat-composer")
                 model.then(Say("heard afar"))

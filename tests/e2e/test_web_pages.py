@@ -1,21 +1,29 @@
-"""Every page of the web page, by its one table of routes: it stands against a running gateway, by day and by night,
-wide and narrow, and says nothing that cannot be heard."""
+"""Every page of the web page, by its one table of routes: it stands against a running gateway that was lived in, by day
+and by night, wide and narrow, says nothing that cannot be heard, and asks for nothing but public methods.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from garra.testing.model_server import Say
+from garra.core.scopes import ADMIN, APPROVALS, PAIRING, QUESTIONS, READ, TALK, WRITE
+from garra.gateway import table
 from tests.e2e.browser import ROOT, Tab, browsing
-from tests.e2e.resident import Resident, resident, strict_model
+from tests.e2e.lived_in import lived_in
+from tests.e2e.resident import TOKEN, Resident
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("chromium"), pytest.mark.timeout(300)]
 
 ROUTES = re.findall(r'{ path: "([^"]+)"', (ROOT / "web" / "src" / "routes.ts").read_text())
+SCOPES = {ADMIN, APPROVALS, PAIRING, QUESTIONS, READ, TALK, WRITE}
 QUIET_MS = 400
+WIDE = """() => [document.documentElement, document.querySelector('main')].map(
+  (each) => each.scrollWidth - each.clientWidth).reduce((most, each) => Math.max(most, each), 0)"""
 
 
 def places() -> list[str]:
@@ -23,33 +31,41 @@ def places() -> list[str]:
     return [route.split("/:")[0] for route in ROUTES]
 
 
-async def stands(tab: Tab, garra: Resident, path: str, shot: Path) -> list[str]:
-    """What is wrong with a page."""
+async def stands(tab: Tab, garra: Resident, path: str, shots: Path) -> list[str]:
+    """What is wrong with a page, by day and by night."""
+    found: list[str] = []
     await tab.page.goto(f"http://127.0.0.1:{garra.port}{path}")
     await tab.page.locator("main h1").wait_for()
     await tab.page.wait_for_timeout(QUIET_MS)
     await tab.page.locator(".skel").wait_for(state="detached")
-    await tab.page.screenshot(path=shot)
-    faults = [f"{path}: {fault}" for fault in (*tab.faults, *await tab.unlabelled())]
-    wide = await tab.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    if not tab.page.url.split(str(garra.port))[1].startswith(path):
+        found.append(f"led to {tab.page.url}")
+    for scheme in ("light", "dark"):
+        await tab.page.emulate_media(color_scheme=scheme)
+        await tab.page.screenshot(path=shots / f"{path.strip('/').replace('/', '-')}-{scheme}.png")
+        found += [f"{scheme}: {each}" for each in await tab.unlabelled()]
+    if (wide := await tab.page.evaluate(WIDE)) > 0:
+        found.append(f"{wide} pixels too wide")
+    found += tab.faults
     tab.faults.clear()
-    return [*faults, *([f"{path}: {wide} pixels too wide"] if wide > 0 else [])]
+    return [f"{path}: {each}" for each in found]
 
 
-@pytest.mark.req("UI-01")
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-async def test_each_page_stands(tmp_path: Path, width: int, scheme: str) -> None:
-    async with (
-        strict_model() as model,
-        resident(tmp_path, model.url) as garra,
-        browsing(width=width, color_scheme=scheme) as tab,
-    ):
-        model.then(Say("There are **three** offers."))
-        async with garra.client() as client:
-            await client.say("how many offers?")
-        await tab.open(garra, "/")
+@pytest.mark.req("UI-01", "GW-17")
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_each_page_stands(tmp_path: Path, width: int) -> None:
+    async with lived_in(tmp_path) as here, browsing(width=width) as tab:
+        called: set[str] = set()
+        tab.page.on(
+            "websocket", lambda socket: socket.on("framesent", lambda text: called.add(json.loads(text)["method"]))
+        )
+        await tab.page.goto(f"http://127.0.0.1:{here.program.port}/#token={TOKEN}")
         await tab.page.wait_for_selector(".mail")
         faults: list[str] = []
         for path in places():
-            faults += await stands(tab, garra, path, tmp_path / f"{path.strip('/').replace('/', '-')}.png")
+            faults += await stands(tab, here.program, path, tmp_path)
         assert faults == []
+        public = (await asyncio.to_thread(table.document))["methods"]
+        called.discard("connect")
+        assert len(called) > len(ROUTES)
+        assert {name: public[name]["scope"] for name in called if public[name]["scope"] not in SCOPES} == {}
