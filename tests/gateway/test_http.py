@@ -109,14 +109,14 @@ async def test_the_interfaces_are_not_there_until_switched_on(tmp_path: Path) ->
 
 async def test_pages_are_pages_and_nothing_else_is(tmp_path: Path) -> None:
     async with standing(tmp_path) as gateway, gateway.http(accept="*/*") as http:
-        for path in ("/", "/chat/main", "/mcp", "/metrics"):
+        for path in ("/", "/chat/main", "/mcp"):
             page = await http.get(path)
             assert page.headers["content-type"].startswith("text/html")
             assert "Garra" in page.text
             assert page.headers["x-frame-options"] == "DENY"
             assert page.headers["x-content-type-options"] == "nosniff"
             assert "default-src 'none'" in page.headers["content-security-policy"]
-        for path in ("/assets/x.js", "/favicon.ico", "/api/x", "/v1/none", "/hooks/wake"):
+        for path in ("/assets/x.js", "/favicon.ico", "/api/x", "/v1/none", "/hooks/wake", "/metrics"):
             assert (await http.get(path)).status_code == 404
         assert (await http.post("/chat/main")).status_code == 404
 
