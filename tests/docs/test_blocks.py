@@ -33,6 +33,18 @@ def test_every_block_says_what_it_is() -> None:
     assert not odd, f"one of {', '.join(sorted(LANGUAGES))}"
 
 
+def test_pages_open_with_an_example() -> None:
+    """Of concepts, channels, tools and how-tos, before anything else is told at length."""
+    late = []
+    for path in documents():
+        text = (ROOT / path).read_text()
+        kind = path.split("/")[1] if path.startswith("docs/") else ""
+        if kind in ("concepts", "channels", "tools", "howto") and path != "docs/concepts/architecture.md":
+            before = text.partition("\n## ")[0].partition("```")
+            late += [] if before[1] and len(before[0].splitlines()) <= 14 else [path]
+    assert not late
+
+
 def test_few_are_not_run_and_say_why() -> None:
     silent = [block for block in blocks() if block.reason]
     assert len(silent) <= NOT_RUN, "\n".join(f"{block.where}: {block.reason}" for block in silent)
