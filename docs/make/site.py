@@ -205,7 +205,8 @@ def render(page: Page, known: Mapping[str, Page], out: Path) -> str:
             target = known[path].target if path in known else path
             token.attrSet(name, relative(page, target) + (f"#{anchor}" if anchor else ""))
     words = parser().renderer.render(page.tokens, parser().options, {})
-    words = words.replace("<table>", '<div class="wide"><table>').replace("</table>", "</table></div>")
+    words = words.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
+    words = words.replace("<pre>", '<pre tabindex="0">').replace("<th></th>", "<td></td>")
     return re.sub(r"<!--.*?-->\n?", "", words, flags=re.DOTALL)
 
 
