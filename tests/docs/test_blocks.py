@@ -89,7 +89,7 @@ def test_configurations_fit(block: Block, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", shown("json"))
 def test_json_is_json(block: Block) -> None:
-    json.loads(block.code)
+    assert json.loads(block.code) is not None
 
 
 @pytest.mark.parametrize("block", shown("toml"))

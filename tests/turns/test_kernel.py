@@ -83,6 +83,7 @@ async def test_a_code_that_never_got_there_is_sent_again(tmp_path: Path) -> None
             await h.channel.say("and now?", "66")
             await h.idle()
             await h.until(partial(stands, then))  # the message is done first; its code is taken up right behind that
+            assert len(h.sent) == 1
 
 
 async def test_a_stranger_whose_id_is_nobodys_is_told_nothing(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from garra.gateway.params import Params
 NOBODY: Final = {"status": "no_durable_identity"}
 
 
-class Preferences(Params):
+class Preferences(Params, frozen=True):
     """Which are asked for, or what is to be kept."""
 
     keys: tuple[str, ...] = ()
