@@ -25,7 +25,9 @@ async def test_where_the_time_of_a_turn_went(tmp_path: Path) -> None:
         async with house.client() as client:
             run_id = await client.send(f"do it, {SECRET}")
             assert (await client.until(run_id))["state"] == "final"
-            found = await client.call("trace.get", {"runId": run_id})
+            async with asyncio.timeout(30):
+                while not settled(found := await client.call("trace.get", {"runId": run_id})):
+                    await asyncio.sleep(0.05)
             newest = await client.call("trace.list")
             by_message = await client.call("trace.get", {"messageId": await message_of(client)})
         kinds = [span["kind"] for span in found["spans"]]
@@ -88,6 +90,11 @@ async def test_a_chat_s_turn_from_its_arrival_to_the_platform_s_word(tmp_path: P
         assert [name for name in names if name in order] == order
         assert sends[-1]["attributes"]["channel"] == "telegram"
         assert sends[-1]["endMs"] <= found[0]["endMs"]
+
+
+def settled(found: dict[str, Any]) -> bool:
+    """The message is done with too, a moment after its run."""
+    return any(span["attributes"].get("state") == "done" for span in found["spans"])
 
 
 def confirmed(span: dict[str, Any]) -> bool:
