@@ -26,7 +26,7 @@ async def test_where_the_time_of_a_turn_went(tmp_path: Path) -> None:
             run_id = await client.send(f"do it, {SECRET}")
             assert (await client.until(run_id))["state"] == "final"
             async with asyncio.timeout(30):
-                while not settled(found := await client.call("trace.get", {"runId": run_id})):
+                while not settled(found := await client.call("trace.get", {"runId": run_id})):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
             newest = await client.call("trace.list")
             by_message = await client.call("trace.get", {"messageId": await message_of(client)})
