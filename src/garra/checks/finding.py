@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from garra.config.load import Snapshot
 from garra.config.paths import Paths
@@ -37,6 +37,18 @@ class Finding:
     where: str = ""
     how: str = ""
     mend: Callable[[], str] | None = None
+
+
+def told(finding: Finding) -> dict[str, Any]:
+    """A finding as JSON."""
+    return {
+        "check": finding.check,
+        "level": finding.level,
+        "what": finding.what,
+        "where": finding.where,
+        "how": finding.how,
+        "fixable": finding.mend is not None,
+    }
 
 
 Check = Callable[[Ground], list[Finding]]

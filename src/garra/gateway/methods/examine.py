@@ -34,24 +34,14 @@ def _found(host: Host) -> list[Any]:
     return found
 
 
-def _told(finding: Any) -> dict[str, Any]:
-    return {
-        "check": finding.check,
-        "level": finding.level,
-        "what": finding.what,
-        "where": finding.where,
-        "how": finding.how,
-        "fixable": finding.mend is not None,
-    }
-
-
 async def examine(host: Host, caller: Caller, params: Nothing) -> dict[str, Any]:
     """Every finding, well or not."""
     found = await asyncio.to_thread(_found, host)
+    told = importlib.import_module("garra.checks.finding").told
     return {
         "ts": host.clock.now_ms(),
         "ok": not any(each.level == "bad" for each in found),
-        "findings": [_told(each) for each in found],
+        "findings": [told(each) for each in found],
     }
 
 
