@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from docs.make import methods
@@ -13,7 +14,7 @@ from tests.e2e.resident import resident, strict_model
 
 pytestmark = pytest.mark.e2e
 MAIN = "agent:main:main"
-GIVEN = {
+GIVEN: dict[str, dict[str, Any]] = {
     "agent.identity.get": {}, "agents.files.get": {"agentId": "main", "name": "AGENTS.md"},
     "agents.files.list": {"agentId": "main"}, "agents.list": {}, "agents.workspace.list": {"agentId": "main"},
     "chat.history": {"sessionKey": MAIN}, "chat.metadata": {}, "commands.list": {}, "config.get": {},
@@ -39,6 +40,6 @@ async def test_answers_have_the_keys_that_are_told(tmp_path: Path) -> None:
     async with strict_model() as model, resident(tmp_path, model.url) as garra, garra.client() as client:
         await client.say("hello there")
         for name, params in GIVEN.items():
-            if more := set(await client.call(name, dict(params))) - told[name]:
+            if more := set(await client.call(name, params)) - told[name]:
                 wrong.append(f"{name}: {', '.join(sorted(more))}")
     assert not wrong, "\n".join(wrong)

@@ -40,8 +40,9 @@ async def test_it_is_read_and_searched_without_a_network(tmp_path: Path) -> None
                 tab.faults.clear()  # what looks for labels reads style sheets in a way that files do not allow
             assert "快速上手" in await found(tab, "沙箱")
             assert "gateway" in (await found(tab, "gateway.port")).lower()
-            await tab.page.keyboard.press("Enter")
-            await tab.page.wait_for_url("**/docs/**")
+            async with tab.page.expect_navigation():
+                await tab.page.keyboard.press("Enter")
+            await tab.page.wait_for_load_state()
             before = await tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
             await tab.page.click("#theme")
             assert await tab.page.evaluate("getComputedStyle(document.body).backgroundColor") != before
