@@ -39,12 +39,12 @@ class Channels extends Page {
 
   private body(got: Told): TemplateResult {
     const names = (got.status.channelOrder as string[]).filter((each) => each !== OWN);
-    const requests = got.pairing.requests as Dict[];
+    const requests = (got.pairing.requests ?? []) as Dict[];
     return html`${requests.length ? html`<h2 class="sect">${t("channels.waiting")}</h2>${requests.map((each) => this.request(each))}` : nothing}
       <h2 class="sect">${t("channels.links")}</h2>
-      ${names.length ? names.map((each) => html`${(got.status.channelAccounts[each] as Dict[]).map((row) => this.account(each, String(got.status.channelLabels[each]), row))}`)
+      ${names.length ? names.map((each) => html`${((got.status.channelAccounts?.[each] ?? []) as Dict[]).map((row) => this.account(each, String(got.status.channelLabels?.[each] ?? each), row))}`)
         : empty(t("channels.none"), html`${t("channels.none.words")} <code>garra channels add</code>`)}
-      <h2 class="sect">${t("channels.people")}</h2>${this.people(got.pairing.people as Dict[])}`;
+      <h2 class="sect">${t("channels.people")}</h2>${this.people((got.pairing.people ?? []) as Dict[])}`;
   }
 
   private request(each: Dict): TemplateResult {
