@@ -19,7 +19,7 @@ from docs.make.page import DOCS, ROOT
 from garra.faces.cli.table import COMMANDS
 
 LANGUAGES = frozenset({"sh", "console", "json5", "json", "toml", "python", "text"})
-NOT_RUN = 60
+NOT_RUN = 55
 """Blocks that may say why they are not run; fewer is better."""
 _COMMENT = re.compile(r"<!-- (not run|given): (.*?) -->", re.DOTALL)
 _COMMAND = re.compile(r"(?:^|[\s(`\"'])(?:\.venv/bin/)?garra ((?:[a-z][a-z-]* ?)*)([^`\n|;&]*)")
