@@ -52,9 +52,10 @@ async def test_a_link_to_another_gateway_is_asked_about_and_gets_nothing_of_our_
             await tab.open(ours, "/chat")
             await tab.page.wait_for_selector("chat-composer")
             device = sent[0][1]["params"]["device"]["id"]
-            sent.clear()
             await tab.page.goto(f"http://127.0.0.1:{ours.port}{link(other, OTHER)}")
             await tab.sees("Speak to another gateway?")
+            assert {url for url, _ in sent} == {f"ws://127.0.0.1:{ours.port}/"}
+            sent.clear()
             assert await tab.unlabelled() == []
             await tab.page.wait_for_timeout(500)
             assert sent == []
