@@ -12,17 +12,23 @@ from garra.checks import (
     model,
     packages,
     pause,
+    place,
     plugins,
     port,
     sandbox,
+    service,
     state,
+    stored,
 )
 from garra.checks.finding import Check, Finding, Ground
 
 CHECKS: tuple[Check, ...] = (
     config.check,
     state.check,
+    stored.check,
+    place.check,
     port.check,
+    service.check,
     links.check,
     model.check,
     hearing.check,

@@ -6,6 +6,7 @@ import socket
 
 from garra.checks.finding import Finding, Ground
 from garra.io.lock import holder
+from garra.io.process.listening import listener
 
 
 def check(ground: Ground) -> list[Finding]:
@@ -18,6 +19,8 @@ def check(ground: Ground) -> list[Finding]:
         trial.settimeout(0.5)
         taken = trial.connect_ex(("127.0.0.1", port)) == 0
     if taken:
-        how = "end that program, or choose another port: garra config set gateway.port 18790"
-        return [Finding("gateway", "bad", f"port {port} belongs to another program", "gateway.port", how)]
+        who = listener(port)
+        named = f"{who[1]} (process {who[0]})" if who else "another program"
+        how = f"end that program, or choose another port: garra config set gateway.port {port + 1}"
+        return [Finding("gateway", "bad", f"port {port} belongs to {named}", "gateway.port", how)]
     return [Finding("gateway", "ok", f"no gateway runs; port {port} is free", "", "garra gateway run starts one")]

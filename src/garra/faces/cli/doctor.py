@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,12 +18,14 @@ MARKS = {"ok": "well", "note": "note", "warn": "look", "bad": "BAD "}
 
 def run(arguments: Sequence[str]) -> int:
     parser = parsing.with_json(parsing.parser("doctor", "Find what is wrong with this installation."))
-    parser.add_argument("--fix", action="store_true", help="mend what can be mended without asking")
-    parser.add_argument("--non-interactive", action="store_true", help="ask nothing (it never does)")
+    parser.add_argument("--fix", "--repair", "--yes", action="store_true", help="mend what can be mended, unasked")
+    parser.add_argument("--non-interactive", action="store_true", help="ask nothing; only look, unless with --fix")
     asked = parser.parse_args(list(arguments))
     here = place.here()
     found = examine(here)
     mended = [_mended(finding) for finding in found if finding.mend] if asked.fix else []
+    if not (asked.fix or asked.non_interactive or asked.json) and os.isatty(0) and os.isatty(1):
+        return _talk(here, found)
     found = examine(here) if mended else found
     bad = any(finding.level == "bad" for finding in found)
     if asked.json:
@@ -31,6 +34,28 @@ def run(arguments: Sequence[str]) -> int:
         output.say("\n".join([*lines(found), *mended]))
         output.say(summary(found))
     return 1 if bad else 0
+
+
+def _talk(here: Place, found: Sequence[Any]) -> int:
+    """Show what was found, and ask of each thing that can be mended whether it shall be."""
+    output.say("\n".join(lines(found)))
+    done = False
+    for finding in found:
+        if finding.mend and _wanted(finding):
+            output.say(_mended(finding))
+            done = True
+    found = examine(here) if done else found
+    output.say(summary(found))
+    return 1 if any(finding.level == "bad" for finding in found) else 0
+
+
+def _wanted(finding: Any) -> bool:
+    output.say(f"\n{finding.check}: {finding.what}")
+    try:
+        return input(f"{finding.how or 'It can be mended'}. Mend it now? (y/N) ").strip().casefold() in ("y", "yes")
+    except EOFError:
+        output.say()
+        return False
 
 
 def summary(found: Sequence[Any]) -> str:
