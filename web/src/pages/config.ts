@@ -175,16 +175,18 @@ class Config extends Page {
   }
 
   /** The whole text, with its comments. Secrets stand as marks, and a mark that is left alone leaves the secret alone. */
-  private async text(): Promise<void> {
+  private async text(kept?: string): Promise<void> {
     const got = this.told.value;
     if (!got) return;
     const before = String(got.file.raw ?? "{}");
+    const shown = kept ?? before;
     const wanted = await sheet<string>(t("config.text.title"), (close) => html`<form @submit=${(event: Event) => { event.preventDefault(); close((event.target as HTMLFormElement).querySelector("textarea")!.value); }}>
-      <div class="field"><label for="raw">${t("config.text.label")}</label><textarea id="raw" rows="18" spellcheck="false" .value=${before}></textarea><small>${t("config.text.words")}</small></div>
+      <div class="field"><label for="raw">${t("config.text.label")}</label><textarea id="raw" rows="18" spellcheck="false" .value=${shown}></textarea><small>${t("config.text.words")}</small></div>
       <div class="go"><button class="btn p">${t("config.compare")}</button><button type="button" class="btn q" @click=${() => close()}>${t("do.cancel")}</button></div></form>`);
     if (wanted === undefined || wanted === before || !(await this.agreed(diff(before, wanted)))) return;
-    await tried("config.set", { raw: wanted, baseHash: got.file.hash }, t("config.saved"));
-    void this.told.reload();
+    const done = await tried("config.set", { raw: wanted, baseHash: got.file.hash }, t("config.saved"));
+    await this.told.reload();
+    if (!done) await this.text(wanted); // what was written is not lost where the file has changed meanwhile
   }
 }
 

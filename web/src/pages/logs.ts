@@ -13,6 +13,7 @@ const LEVELS = ["debug", "info", "warn", "error"];
 const KEPT = 5_000; // lines that stay
 const SHOWN = 800; // of those that fit, the newest stand in the page
 const EVERY_MS = 1_500;
+const MOST_BYTES = 1_000_000;
 
 interface Line {
   at: string;
@@ -53,10 +54,12 @@ class Logs extends Page {
     if (this.paused || this.reading || document.hidden || (gateway.state !== "open" && this.began)) return;
     this.reading = true;
     try {
-      const got = await gateway.call("logs.tail", this.cursor === undefined ? { limit: 500 } : { cursor: this.cursor, limit: KEPT });
+      const got = await gateway.call("logs.tail", this.cursor === undefined ? { limit: 500 } : { cursor: this.cursor, limit: KEPT, maxBytes: MOST_BYTES });
       if (got.reset) this.lines = [];
+      const missed = this.cursor !== undefined && got.truncated === true;
       this.cursor = Number(got.cursor);
       const fresh = (got.lines as string[]).map(read);
+      if (missed) fresh.unshift({ at: "", level: "warn", where: "", text: t("logs.missed"), raw: t("logs.missed") });
       if (fresh.length || !this.began || this.fault) {
         this.lines = [...this.lines, ...fresh].slice(-KEPT);
         this.fault = null;

@@ -521,6 +521,7 @@ export const en = {
   "logs.search": "Search the log",
   "logs.pause": "Hold",
   "logs.on": "Go on",
+  "logs.missed": "Lines are left out here: more came at once than this page takes. The file has them.",
   "logs.none": "No line fits",
   "logs.none.words": "Choose a lower level, or search for something else.",
   "logs.is.debug": "all",

@@ -523,6 +523,7 @@ export const zh: Words = {
   "logs.search": "搜索日志",
   "logs.pause": "暂停",
   "logs.on": "继续",
+  "logs.missed": "此处省略了一些行：一次来得太多。文件里都有。",
   "logs.none": "没有符合的行",
   "logs.none.words": "选择更低的级别，或搜索别的内容。",
   "logs.is.debug": "全部",

@@ -1,0 +1,1 @@
+import{a as e,f as t,u as n}from"./index-2NYZHGgT.js";import{n as r}from"./say-Dnzh_M-2.js";async function i(i,a,o=``){try{let e=await n.call(i,a);return o&&r(o),e}catch(n){if(!(n instanceof t))throw n;return r(n.code===`OFFLINE`||n.code===`TIMEOUT`?e(`state.unreached`):n.message),null}}export{i as t};

@@ -1,0 +1,3 @@
+import{T as e}from"./shell-CmV7wtTo.js";var t=3;function n(e){return e.split(`
+`).filter(e=>e&&!/^(---|\+\+\+) /.test(e)).map(e=>({kind:e[0]===`+`||e[0]===`-`?e[0]:` `,text:e.startsWith(`@@`)?`…`:e.slice(1)}))}function r(n,r){let i=r.map((e,n)=>r.slice(Math.max(0,n-t),n+t+1).some(e=>e.kind!==` `)),a=r.flatMap((e,t)=>i[t]?[e]:i[t-1]?[{kind:` `,text:`…`}]:[]);return e`<pre class="changes" tabindex="0" role="region" aria-label=${n}>${a.map(t=>e`<span class=${t.kind===`+`?`come`:t.kind===`-`?`gone`:``}>${t.kind} ${t.text}
+</span>`)}</pre>`}export{n,r as t};

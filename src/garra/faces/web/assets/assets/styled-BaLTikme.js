@@ -1,0 +1,1 @@
+import{S as e,w as t}from"./shell-CmV7wtTo.js";import{n,r,t as i}from"./directive-BSZPiF1A.js";var a=i(class extends n{constructor(e){if(super(e),e.type!==r.ELEMENT)throw Error(`styled() stands in a tag, not in an attribute`)}render(t){return e}update(e,[n]){return Object.assign(e.element.style,n),t}});export{a as t};
