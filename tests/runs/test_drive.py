@@ -16,6 +16,7 @@ from garra.runs.drive import Driver, Messages, Setup, said
 from garra.runs.lane import Lane
 from garra.runs.run import Run, Turn
 from garra.sdk.model import EventStream, Model
+from garra.sdk.written import Rest
 from garra.testing.model import Says, ScriptedModel, calls, says
 from garra.testing.tools import FakeTools
 
@@ -51,7 +52,9 @@ def a_run(text: str = "hello") -> Run:
     return Run(turn, SessionId("s1"), 1)
 
 
-async def driven(run: Run, book: Book, *script: Says, brief: str = "") -> tuple[RunEnded, list[RunBody], ScriptedModel]:
+async def driven(
+    run: Run, book: Book, *script: Says, brief: str = "", rest: Rest | None = None
+) -> tuple[RunEnded, list[RunBody], ScriptedModel]:
     model = ScriptedModel(list(script))
     tools = FakeTools({"look": "seen"})
     events: list[RunBody] = []
@@ -61,7 +64,7 @@ async def driven(run: Run, book: Book, *script: Says, brief: str = "") -> tuple[
             return model(messages)
 
         async def assemble(_: Run) -> Setup:
-            return Setup(book, (MODEL,), ask, tools.tools)
+            return Setup(book, (MODEL,), ask, tools.tools, rest=rest)
 
         driver = Driver(SystemClock(), spawn, assemble, lambda _, body: events.append(body))
         lane = Lane(lanes.Settings(), Nobody(), SystemClock())
@@ -108,6 +111,19 @@ async def test_what_had_no_room_is_told_behind_the_prompt() -> None:
     await book.append(run.prompt)
     _, _, model = await driven(run, book, says("done"), brief="[left out: x]")
     assert asked(model) == ["User: hello", "User: [left out: x]"]
+
+
+async def test_a_turn_of_a_long_conversation_lets_others_go_first_before_each_message_it_stores() -> None:
+    run, book = a_run(), Book()
+    await book.append(run.prompt)
+    kept: list[int] = []
+
+    async def rest() -> None:
+        kept.append(len(book.kept))
+
+    await driven(run, book, calls("look"), says("done"), rest=rest)
+    assert kept == [1, 2, 3]
+    assert len(book.kept) == 4
 
 
 async def test_a_bare_silence_word_is_no_answer() -> None:

@@ -66,6 +66,8 @@ from garra.sdk.written import Rest
 if TYPE_CHECKING:
     from garra.runs.engine import Assembly
 
+LONG = 1_000
+"""So many messages make a conversation long: a turn of it lets others that have just begun go first."""
 READ_ONLY = "this session may read the workspace and not change it (agents.defaults.sandbox.workspaceAccess is ro)"
 
 
@@ -172,8 +174,11 @@ class Assembler:
         view = self._views.of(transcript, pruning(config))
         zone = await self._zone(stable.time_zone)
         history = self._histories.of(transcript, zone)
-        rest = breathing(lambda: parts.crowded(turn.session_key))
-        await history.prepare(await view.prepare(transcript.messages(), models[0], rest), models[0], rest)
+        rest, said_before = breathing(lambda: parts.crowded(turn.session_key)), transcript.messages()
+        long = len(said_before) >= LONG
+        if long:
+            await rest()
+        await history.prepare(await view.prepare(said_before, models[0], rest), models[0], rest)
         marks = self._readings.of(run, transcript, config.tools.taint.mode)
         watch = Watch(run, marks, parts.sessions, lambda: parts.live.config)
         await watch.begin(session)
@@ -189,7 +194,7 @@ class Assembler:
         return Setup(
             transcript, models, ask, tools, limit, quiet, *bound,
             resting=lambda model: parts.models.resting(model, run.agent_id),
-            fit=await self._fit(run, transcript, around, chosen, rest=rest),
+            fit=await self._fit(run, transcript, around, chosen, rest=rest), rest=rest if long else None,
         )  # fmt: skip
 
     def _news(self, run: Run) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from garra.runs.purse import NO_PURSE, Purse
 from garra.runs.run import Run
 from garra.sdk.model import EventStream, Model
 from garra.sdk.ports import Clock, Spawn
+from garra.sdk.written import Rest
 
 Messages = tuple[Message, ...]
 
@@ -58,6 +59,7 @@ class Fit(Protocol):
 class Setup:
     """What one run works with. `ask` starts one call to one model with a history; `limit_s` 0 means no limit.
     `resting`: this model is better asked last. `fit` sees to it that the history fits.
+    `rest` is what a turn of a long conversation awaits where others may go first.
     """
 
     transcript: Transcript
@@ -70,6 +72,7 @@ class Setup:
     guard: repeats.Settings = repeats.USUAL
     resting: Callable[[Model], bool] = lambda _: False
     fit: Fit | None = None
+    rest: Rest | None = None
 
 
 async def same(message: User) -> User:
@@ -167,6 +170,8 @@ class _Drive:
         """Put a message on disk, before anything follows from it. The prompts are there already."""
         if id(message) in self._kept:
             return
+        if self._setup.rest is not None:
+            await self._setup.rest()
         if isinstance(message, Assistant):
             own = {"__openclaw": {"runId": self._run.run_id}, **taint.stored(self._run.heard)}
             message, self._run.heard = replace(message, meta={**message.meta, **own}), ()
